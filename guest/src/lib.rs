@@ -1,0 +1,1 @@
+//! The policy that Holdpoint ships: pure decision code and a thin component shell.

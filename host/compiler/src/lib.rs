@@ -1,0 +1,1 @@
+//! Compiles policies to native code: the only place where Cranelift is linked.

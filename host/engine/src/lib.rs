@@ -1,0 +1,1 @@
+//! The engine settings that the host and the compiler must share.

@@ -1,0 +1,1 @@
+//! A hold point for AI agents: no checkpoint, no change.

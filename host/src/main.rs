@@ -1,0 +1,3 @@
+//! The `holdpoint` command.
+
+fn main() {}

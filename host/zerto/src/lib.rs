@@ -1,0 +1,1 @@
+//! Asks a Zerto Virtual Manager for VMs and captures tagged checkpoints.
