@@ -7,7 +7,7 @@ use crate::model::{Call, CaptureResult, Checkpoint, Verdict, World, ZertoError};
 use crate::say;
 use crate::settings::Settings;
 use crate::tag;
-use crate::text::{joined, quoted, shown, whole};
+use crate::text::{listed, quoted, shown, whole};
 
 /// Captures all VPGs of all machines at once, under one tag. Only a checkpoint seen in each of them lets the call pass.
 pub fn capture(
@@ -48,12 +48,18 @@ pub fn capture(
         }
     }
     let names: Vec<String> = machines.iter().map(|machine| quoted(&machine.name)).collect();
+    world.note(&format!(
+        "tag {}: {} of {} VPGs captured",
+        quoted(&tag),
+        taken.len(),
+        identifiers.len()
+    ));
     if missing.is_empty() {
-        return Verdict::Pass(Some(note(&joined(&names), &taken, &tag, deletes)));
+        return Verdict::Pass(Some(note(&listed(&names), &taken, &tag, deletes)));
     }
     let mut clauses = vec![format!(
         "no checkpoint of {} is confirmed: {}",
-        joined(&names),
+        listed(&names),
         missing.join("; ")
     )];
     if !taken.is_empty() {

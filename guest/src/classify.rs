@@ -1,47 +1,18 @@
-//! What a call would do, by the catalogs, its name and its arguments.
+//! Which catalogs speak of a call, and which of them counts.
 
-use serde_json::Value;
-
-use crate::arguments::{self, Arguments};
-use crate::catalog::format::{Catalog, Class, Command, Dispatch, Group, Machine, Rule, Scalar};
+use crate::arguments::Arguments;
+use crate::catalog::format::Catalog;
 use crate::catalog::{entry, own, shipped, shipped_builtins};
-use crate::command;
 use crate::model::Call;
 use crate::name::{self, Candidate, Named};
+use crate::reading::{self, Reading};
 use crate::settings::Settings;
-use crate::target::{self, Found, Surroundings};
-use crate::text::quoted;
-
-/// What a call would do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reading {
-    /// A tool of the harness that no catalog lists.
-    NotMcp,
-    /// It changes nothing.
-    Read,
-    /// It changes a control plane and no existing guest.
-    Other,
-    /// It changes machines, or nobody can say that it does not.
-    Change(Change),
-    /// No catalog lists it.
-    Unlisted,
-}
-
-/// A change to machines.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Change {
-    /// The machines, and why a human has to look.
-    pub found: Found,
-    /// True where it is not even known what the call does.
-    pub obscure: bool,
-    /// True where a VM may be deleted, which takes it out of protection.
-    pub deletes: bool,
-}
+use crate::target::Surroundings;
 
 /// A call's reading and what is told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
-    /// The reading.
+    /// What the call would do.
     pub reading: Reading,
     /// The server's key; empty for a tool of the harness.
     pub server: String,
@@ -49,29 +20,19 @@ pub struct Judged {
     pub tool: String,
     /// True where an entry of the operator's catalogs was milder than a shipped one and did not count.
     pub ignored_own: bool,
+    /// True where the call changes a control plane, also when the operator's catalogs say that it changes a machine
+    /// too: what is to become of such calls then holds as well.
+    pub control_plane: bool,
 }
 
 /// Reads a call.
 pub fn classify(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> Judged {
+    let key = call.server.as_ref().map(|server| server.name.clone());
     let candidates = match name::read(call) {
-        Named::Mcp(candidates) => candidates,
         Named::Builtin => return builtin(call, settings, arguments),
-        Named::Disagree => {
-            let server = call
-                .server
-                .as_ref()
-                .map(|server| server.name.clone())
-                .unwrap_or_default();
-            let doubt = format!(
-                "the tool's name does not belong to the server {}",
-                quoted(&server)
-            );
-            return Judged {
-                reading: obscure(doubt),
-                server,
-                tool: call.tool.clone(),
-                ignored_own: false,
-            };
+        Named::Mcp(candidates) => candidates,
+        Named::Unclear(why) => {
+            return Outcome::of(reading::obscure(why)).judged(key.unwrap_or_default(), call.tool.clone());
         }
     };
     let mut weighed = Weighed::default();
@@ -94,62 +55,44 @@ pub fn classify(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> 
             }
         }
     }
-    let (reading, ignored_own) = weighed.outcome(settings.allow_widening);
-    let shown = fitting.or(candidates.first());
-    let key = call.server.as_ref().map(|server| server.name.clone());
-    Judged {
-        reading,
-        server: key
-            .or_else(|| shown.map(|shown| shown.servers[0].clone()))
-            .unwrap_or_default(),
-        tool: shown.map_or_else(|| call.tool.clone(), |shown| shown.tool.clone()),
-        ignored_own,
-    }
+    let shown = fitting.or_else(|| candidates.first());
+    let server = key
+        .or_else(|| shown.map(|shown| shown.servers[0].clone()))
+        .unwrap_or_default();
+    let tool = shown.map_or_else(|| call.tool.clone(), |shown| shown.tool.clone());
+    weighed.outcome(settings.allow_widening).judged(server, tool)
 }
 
+/// A tool of the harness itself: only catalogs that are meant for such tools speak of it.
 fn builtin(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> Judged {
     let mut weighed = Weighed::default();
     let tool = name::normalise(&call.tool);
+    let mut weigh = |catalog: &Catalog, is_own: bool| {
+        let aliases: Vec<String> = catalog.server.aliases.iter().map(ToString::to_string).collect();
+        let around = Surroundings {
+            settings,
+            servers: &aliases,
+            cut: arguments.cut(),
+        };
+        let (own, shipped) = if is_own {
+            (Some(catalog), None)
+        } else {
+            (None, Some(catalog))
+        };
+        weighed.weigh(shipped, own, &tool, arguments, around);
+    };
+    shipped_builtins().for_each(|catalog| weigh(catalog, false));
     let own = settings.catalogs.iter().filter(|catalog| catalog.server.builtin);
-    let aliases = |catalog: &Catalog| -> Vec<String> {
-        catalog
-            .server
-            .aliases
-            .iter()
-            .map(|alias| alias.to_string())
-            .collect()
-    };
-    for catalog in shipped_builtins() {
-        let around = Surroundings {
-            settings,
-            servers: &aliases(catalog),
-            cut: arguments.cut(),
-        };
-        weighed.weigh([catalog], [], &tool, arguments, around);
+    own.for_each(|catalog| weigh(catalog, true));
+
+    let mut outcome = weighed.outcome(settings.allow_widening);
+    if outcome.reading == Reading::Unlisted {
+        outcome.reading = Reading::NotMcp;
     }
-    for catalog in own {
-        let around = Surroundings {
-            settings,
-            servers: &aliases(catalog),
-            cut: arguments.cut(),
-        };
-        weighed.weigh([], [catalog], &tool, arguments, around);
-    }
-    let (reading, ignored_own) = weighed.outcome(settings.allow_widening);
-    let reading = if reading == Reading::Unlisted {
-        Reading::NotMcp
-    } else {
-        reading
-    };
-    Judged {
-        reading,
-        server: String::new(),
-        tool: call.tool.clone(),
-        ignored_own,
-    }
+    outcome.judged(String::new(), call.tool.clone())
 }
 
-/// What the shipped catalogs and the operator's own say of one call.
+/// What the shipped catalogs and the operator's own say of one call: of several readings, the strictest.
 #[derive(Debug, Default)]
 struct Weighed {
     shipped: Option<Reading>,
@@ -170,9 +113,9 @@ impl Weighed {
         let mut add = |sum: &mut Option<Reading>, catalog: &Catalog| {
             let Some(group) = entry(catalog, tool) else { return };
             listed = true;
-            let reading = read_group(catalog, group, tool, arguments, around);
+            let reading = reading::of_group(catalog, group, tool, arguments, around);
             *sum = Some(match sum.take() {
-                Some(other) => stricter(other, reading),
+                Some(other) => other.or_stricter(reading),
                 None => reading,
             });
         };
@@ -183,244 +126,50 @@ impl Weighed {
         listed
     }
 
-    /// The reading that counts, and whether the operator's was milder and did not.
-    fn outcome(self, allow_widening: bool) -> (Reading, bool) {
+    /// What counts: the operator's catalogs may add and tighten, and widen only where they are allowed to.
+    fn outcome(self, allow_widening: bool) -> Outcome {
         match (self.shipped, self.own) {
-            (None, None) => (Reading::Unlisted, false),
-            (Some(only), None) | (None, Some(only)) => (only, false),
-            (Some(_), Some(own)) if allow_widening => (own, false),
-            (Some(shipped), Some(own)) => {
-                let milder = is_milder(&own, &shipped);
-                (stricter(shipped, own), milder)
-            }
+            (None, None) => Outcome::of(Reading::Unlisted),
+            (Some(only), None) | (None, Some(only)) => Outcome::of(only),
+            (Some(_), Some(own)) if allow_widening => Outcome::of(own),
+            (Some(shipped), Some(own)) => Outcome {
+                ignored_own: own.is_milder_than(&shipped),
+                control_plane: shipped == Reading::Other,
+                reading: shipped.or_stricter(own),
+            },
         }
     }
 }
 
-fn rank(reading: &Reading) -> u8 {
-    match reading {
-        Reading::NotMcp | Reading::Read => 0,
-        Reading::Other => 1,
-        Reading::Unlisted => 2,
-        Reading::Change(_) => 3,
-    }
+/// What the catalogs say of a call, still without the names that it is told under.
+#[derive(Debug)]
+struct Outcome {
+    reading: Reading,
+    ignored_own: bool,
+    control_plane: bool,
 }
 
-fn is_milder(own: &Reading, shipped: &Reading) -> bool {
-    match (own, shipped) {
-        (Reading::Change(own), Reading::Change(shipped)) => {
-            own.found.doubts.is_empty() && !shipped.found.doubts.is_empty()
-        }
-        _ => rank(own) < rank(shipped),
-    }
-}
-
-/// The stricter of two readings; of two changes, both.
-fn stricter(one: Reading, other: Reading) -> Reading {
-    match (one, other) {
-        (Reading::Change(mut one), Reading::Change(other)) => {
-            one.found.add(other.found);
-            one.obscure |= other.obscure;
-            one.deletes |= other.deletes;
-            Reading::Change(one)
-        }
-        (one, other) if rank(&one) >= rank(&other) => one,
-        (_, other) => other,
-    }
-}
-
-fn obscure(doubt: String) -> Reading {
-    let found = Found {
-        targets: Vec::new(),
-        doubts: vec![doubt],
-    };
-    Reading::Change(Change {
-        found,
-        obscure: true,
-        deletes: false,
-    })
-}
-
-fn read_group(
-    catalog: &Catalog,
-    group: &Group,
-    tool: &str,
-    arguments: &Arguments<'_>,
-    around: Surroundings<'_>,
-) -> Reading {
-    if let Some(dispatch) = &group.dispatch {
-        return read_dispatch(catalog, dispatch, arguments, around);
-    }
-    let class = group
-        .rules
-        .iter()
-        .find(|rule| fits(rule, arguments))
-        .map_or(group.class, |rule| rule.class);
-    of_class(
-        class,
-        group.machine.as_ref(),
-        tool,
-        |machine| {
-            machine
-                .arguments
-                .iter()
-                .filter_map(|argument| arguments.get(argument))
-                .collect::<Vec<_>>()
-        },
-        around,
-    )
-}
-
-/// A reading by class; `values` gives what stands at the machine's places, where they are needed.
-fn of_class<'v>(
-    class: Class,
-    machine: Option<&'v Machine>,
-    name: &str,
-    values: impl FnOnce(&'v Machine) -> Vec<&'v Value>,
-    around: Surroundings<'_>,
-) -> Reading {
-    match class {
-        Class::Read => Reading::Read,
-        Class::Other => Reading::Other,
-        Class::Dispatch => obscure("a dispatcher inside a dispatcher is not followed".into()),
-        Class::Guest | Class::Machine => {
-            let found = match machine {
-                Some(machine) => target::read(machine, &values(machine), around),
-                None => Found {
-                    targets: Vec::new(),
-                    doubts: vec!["none of its arguments names a machine by itself".into()],
-                },
-            };
-            let deletes = class == Class::Machine && deletes(name);
-            Reading::Change(Change {
-                found,
-                obscure: false,
-                deletes,
-            })
+impl Outcome {
+    fn of(reading: Reading) -> Self {
+        Self {
+            control_plane: reading == Reading::Other,
+            reading,
+            ignored_own: false,
         }
     }
-}
 
-fn deletes(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["delete", "unregister", "destroy", "terminate"]
-        .iter()
-        .any(|word| name.contains(word))
-}
-
-fn fits(rule: &Rule, arguments: &Arguments<'_>) -> bool {
-    match arguments.get(&rule.argument) {
-        Some(value) => rule
-            .equals
-            .iter()
-            .chain(rule.one_of.iter())
-            .any(|scalar| is(value, scalar)),
-        None => rule.or_absent && arguments.lacks(&rule.argument),
-    }
-}
-
-fn is(value: &Value, scalar: &Scalar) -> bool {
-    match scalar {
-        Scalar::Bool(expected) => value.as_bool() == Some(*expected),
-        Scalar::Integer(expected) => value.as_i64() == Some(*expected),
-        Scalar::Text(expected) => value.as_str() == Some(expected),
-    }
-}
-
-fn read_dispatch(
-    catalog: &Catalog,
-    dispatch: &Dispatch,
-    arguments: &Arguments<'_>,
-    around: Surroundings<'_>,
-) -> Reading {
-    if let (Some(tool), Some(carried)) = (&dispatch.tool, &dispatch.arguments) {
-        let Some(tool) = arguments.get(tool).and_then(Value::as_str) else {
-            return obscure("it does not say which tool it carries".into());
-        };
-        let normalised = name::normalise(tool);
-        let Some(group) = entry(catalog, &normalised).filter(|group| group.dispatch.is_none()) else {
-            return obscure(format!(
-                "the catalog does not know the tool {} that it carries",
-                quoted(tool)
-            ));
-        };
-        let carried = arguments.get(carried).map(Value::to_string).unwrap_or_default();
-        let carried = Arguments::new(&carried, arguments.cut());
-        return read_group(catalog, group, &normalised, &carried, around);
-    }
-    match read_commands(dispatch, arguments, around) {
-        Ok(reading) => reading,
-        Err(why) => obscure(why),
-    }
-}
-
-/// Judges every command that a dispatcher carries; the strictest counts.
-fn read_commands(
-    dispatch: &Dispatch,
-    arguments: &Arguments<'_>,
-    around: Surroundings<'_>,
-) -> Result<Reading, String> {
-    let argument = dispatch.command.as_deref().unwrap_or_default();
-    let value = arguments
-        .get(argument)
-        .ok_or_else(|| format!("it carries no {}", quoted(argument)))?;
-    let mut extra = Vec::new();
-    for argument in dispatch.extra_words.iter() {
-        extra.extend(
-            arguments
-                .get(argument)
-                .map_or(Ok(Vec::new()), command::extra_words)?,
-        );
-    }
-    let mut strictest: Option<Reading> = None;
-    for mut words in command::commands(value)? {
-        words.extend(extra.iter().cloned());
-        let parted = command::parted(&words);
-        let (known, rest) = command::known(dispatch, &words)
-            .or_else(|| command::known(dispatch, &parted))
-            .ok_or_else(|| {
-                format!(
-                    "the catalog does not know the command {}",
-                    quoted(&words.join(" "))
-                )
-            })?;
-        let reading = read_command(known, rest, arguments, around)?;
-        strictest = Some(match strictest {
-            Some(other) => stricter(other, reading),
-            None => reading,
-        });
-    }
-    strictest.ok_or_else(|| "it carries no command".to_owned())
-}
-
-fn read_command(
-    command: &Command,
-    rest: &[String],
-    arguments: &Arguments<'_>,
-    around: Surroundings<'_>,
-) -> Result<Reading, String> {
-    let mut words = Vec::new();
-    if let Some(machine) = command.machine.as_ref().filter(|_| command.class > Class::Other) {
-        for option in machine.option.iter() {
-            words.extend(command::option_values(rest, option));
-        }
-        if let Some(position) = machine.position {
-            words.extend(command::positional(rest, position)?);
+    fn judged(self, server: String, tool: String) -> Judged {
+        let Self {
+            reading,
+            ignored_own,
+            control_plane,
+        } = self;
+        Judged {
+            reading,
+            server,
+            tool,
+            ignored_own,
+            control_plane,
         }
     }
-    let words: Vec<Value> = words.into_iter().map(Value::String).collect();
-    let values = |machine: &Machine| {
-        let named = machine
-            .arguments
-            .iter()
-            .filter_map(|argument| arguments::get(arguments.parsed(), argument));
-        named.chain(&words).collect()
-    };
-    Ok(of_class(
-        command.class,
-        command.machine.as_ref(),
-        &command.words.join(" "),
-        values,
-        around,
-    ))
 }

@@ -30,7 +30,7 @@ pub fn commands(value: &Value) -> Result<Vec<Vec<String>>, &'static str> {
             let each = || items.iter().map(|item| split(item)).collect();
             let has_blanks = |item: &&str| item.trim().contains(char::is_whitespace);
             match (
-                items.first().is_some_and(|first| has_blanks(first)),
+                items.first().is_some_and(&has_blanks),
                 items.iter().any(has_blanks),
             ) {
                 (true, _) => each(),

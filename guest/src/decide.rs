@@ -2,16 +2,15 @@
 
 use crate::arguments::Arguments;
 use crate::capture;
-use crate::classify::{self, Change, Judged, Reading};
+use crate::classify::{self, Judged};
 use crate::judge::{Judgement, Machine, judge};
 use crate::lookup;
 use crate::model::{Call, Verdict, World};
+use crate::reading::{Change, Reading};
 use crate::say;
 use crate::settings::{Settings, Stance};
-use crate::target;
-
-/// The most machines that one call may name.
-const MOST_TARGETS: usize = 32;
+use crate::target::{self, MOST_TARGETS};
+use crate::text::{listed, quoted};
 
 /// Judges a call before it runs.
 pub fn before(call: &Call, world: &mut impl World) -> Verdict {
@@ -30,6 +29,9 @@ pub fn before(call: &Call, world: &mut impl World) -> Verdict {
     let verdict = match &judged.reading {
         Reading::NotMcp | Reading::Read => Verdict::Pass(None),
         Reading::Other => by_stance(settings.control_plane, say::control_plane(&judged)),
+        Reading::Change(_) if judged.control_plane && settings.control_plane != Stance::Pass => {
+            by_stance(settings.control_plane, say::control_plane(&judged))
+        }
         Reading::Unlisted => by_stance(settings.unknown_tool, say::unlisted(&judged)),
         Reading::Change(change) => judging.change(change, world),
     };
@@ -67,6 +69,13 @@ impl Judging<'_> {
             let doubt = format!("it names more than {MOST_TARGETS} machines");
             return Verdict::Ask(say::change(self.judged, &[doubt], say::ASKED));
         }
+        let said: Vec<String> = change
+            .found
+            .targets
+            .iter()
+            .map(|target| quoted(&target.said))
+            .collect();
+        world.note(&format!("targets: {}", listed(&said)));
         let mut machines: Vec<Machine> = Vec::new();
         let mut asks = change.found.doubts.clone();
         let mut denies = Vec::new();

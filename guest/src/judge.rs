@@ -3,7 +3,7 @@
 use crate::lookup::same;
 use crate::model::{Direction, VmRow};
 use crate::state::{self, Readiness};
-use crate::text::{joined, quoted};
+use crate::text::{listed, quoted};
 
 /// A VM of which a checkpoint can be taken in all its VPGs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,12 +60,12 @@ pub fn judge(said: &str, rows: &[VmRow]) -> Judgement {
     if rows.iter().all(is_not_here) {
         return Judgement::Ask(format!(
             "Zerto has nothing here to rewind {name} with: {}",
-            joined(&unfit)
+            listed(&unfit)
         ));
     }
     Judgement::Deny(format!(
         "a checkpoint of {name} cannot be taken in every VPG: {}",
-        joined(&unfit)
+        listed(&unfit)
     ))
 }
 
@@ -109,11 +109,11 @@ fn ambiguous(said: &str, rows: &[VmRow]) -> String {
             quoted(&row.vm_identifier),
             quoted(&row.vpg_name)
         );
-        if !vms.contains(&vm) && vms.len() < 8 {
+        if !vms.contains(&vm) {
             vms.push(vm);
         }
     }
-    format!("the name {} fits several VMs: {}", quoted(said), joined(&vms))
+    format!("the name {} fits several VMs: {}", quoted(said), listed(&vms))
 }
 
 fn machine(rows: &[VmRow]) -> Machine {

@@ -1,7 +1,7 @@
 //! The policy that Holdpoint ships: pure decision code and a thin component shell.
 //!
-//! A call goes through [`name`] (which server and tool), [`catalog`] and [`classify`] (what it would do, and to which
-//! machines: [`target`]), [`lookup`] and [`judge`] (what Zerto knows of them), and [`capture`]; [`decide`] is the
+//! A call goes through [`name`] (which server and tool), [`catalog`] and [`classify`] and [`reading`] (what it would do, and to
+//! which machines: [`target`]), [`lookup`] and [`judge`] (what Zerto knows of them), and [`capture`]; [`decide`] is the
 //! sequence. None of these modules does any input or output: what they need of the host comes through
 //! [`model::World`], which only the component shell implements with the host's functions.
 
@@ -16,6 +16,7 @@ pub mod lookup;
 pub mod model;
 pub mod name;
 pub mod observe;
+pub mod reading;
 pub mod say;
 pub mod settings;
 pub mod state;

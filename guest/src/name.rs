@@ -2,6 +2,11 @@
 
 pub use crate::catalog::check::normalise;
 use crate::model::Call;
+use crate::text::quoted;
+
+/// The longest name that is read, in bytes. Harnesses leave out tools whose names have more than 128 characters; the
+/// number of ways to split a name grows with its length.
+const LONGEST: usize = 512;
 
 /// What a call's name says.
 #[derive(Debug, PartialEq, Eq)]
@@ -10,8 +15,8 @@ pub enum Named {
     Builtin,
     /// An MCP tool, read in every way that its spelling allows.
     Mcp(Vec<Candidate>),
-    /// The tool's name and the server's, which the harness sent beside it, do not belong together.
-    Disagree,
+    /// A name that cannot be trusted to say which tool it is, and why.
+    Unclear(String),
 }
 
 /// One way to read a tool's name.
@@ -29,6 +34,9 @@ pub struct Candidate {
 /// `mcp__<server>__<tool>` is ambiguous where a part holds `__` itself, so every split is a candidate. Where the
 /// harness names the server apart, only that one is, and the tool's name has to begin with it.
 pub fn read(call: &Call) -> Named {
+    if call.tool.len() > LONGEST {
+        return Named::Unclear("the tool's name is too long to be read".into());
+    }
     let prefixed = call.tool.strip_prefix("mcp__");
     let Some(server) = &call.server else {
         return prefixed.map_or(Named::Builtin, |rest| Named::Mcp(splits(rest)));
@@ -37,7 +45,12 @@ pub fn read(call: &Call) -> Named {
     let tool = match prefixed {
         Some(rest) => match rest.strip_prefix(&key).and_then(|rest| rest.strip_prefix("__")) {
             Some(tool) => tool,
-            None => return Named::Disagree,
+            None => {
+                return Named::Unclear(format!(
+                    "the tool's name does not belong to the server {}, which the harness named beside it",
+                    quoted(&server.name)
+                ));
+            }
         },
         // Servers inside a harness's SDK can be set up to leave the prefix out.
         None => &call.tool,

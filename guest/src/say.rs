@@ -2,7 +2,8 @@
 
 use crate::classify::Judged;
 use crate::model::{Verdict, ZertoError};
-use crate::text::{quoted, shown, whole};
+use crate::reading::{Change, Reading};
+use crate::text::{cut, quoted, shown, whole};
 
 /// How a reason ends that asks a human.
 pub const ASKED: &str = "No checkpoint was taken, so the change could not be rewound. Allow it?";
@@ -44,13 +45,11 @@ pub fn unlisted(judged: &Judged) -> String {
 
 /// A change that is not let through, with clauses that say why.
 pub fn change(judged: &Judged, clauses: &[String], end: &str) -> String {
-    let clauses = whole(&clauses.join("; "));
-    let room = 1_900 - end.chars().count() - 300;
-    whole(&format!(
-        "{} changes machines: {}. {end}",
-        tool(judged),
-        crate::text::cut(&clauses, room)
-    ))
+    let obscure = matches!(&judged.reading, Reading::Change(Change { obscure: true, .. }));
+    let verb = if obscure { "may change" } else { "changes" };
+    // What is said at the end must not be cut away.
+    let clauses = cut(&clauses.join("; "), 1_400);
+    whole(&format!("{} {verb} machines: {clauses}. {end}", tool(judged)))
 }
 
 /// Zerto could not be asked about a machine.

@@ -9,6 +9,9 @@ use crate::text::quoted;
 /// The longest value that is taken for a machine's name, in characters: a fully qualified domain name has at most 253.
 const LONGEST: usize = 255;
 
+/// The most machines that one call may name.
+pub const MOST_TARGETS: usize = 32;
+
 /// A machine that a call would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
@@ -37,17 +40,30 @@ pub struct Found {
 }
 
 impl Found {
+    /// No machine, and why.
+    pub fn doubtful(why: String) -> Self {
+        Self {
+            targets: Vec::new(),
+            doubts: vec![why],
+        }
+    }
+
     /// Adds what another reading of the same call found.
     pub fn add(&mut self, other: Self) {
-        for target in other.targets {
-            if !self.targets.contains(&target) {
-                self.targets.push(target);
-            }
+        other.targets.into_iter().for_each(|target| self.target(target));
+        other.doubts.into_iter().for_each(|doubt| self.doubt(doubt));
+    }
+
+    /// Adds a machine. One more than a call may name is kept, which is enough to know that there are too many.
+    fn target(&mut self, target: Target) {
+        if self.targets.len() <= MOST_TARGETS && !self.targets.contains(&target) {
+            self.targets.push(target);
         }
-        for doubt in other.doubts {
-            if !self.doubts.contains(&doubt) {
-                self.doubts.push(doubt);
-            }
+    }
+
+    fn doubt(&mut self, doubt: String) {
+        if self.doubts.len() <= MOST_TARGETS && !self.doubts.contains(&doubt) {
+            self.doubts.push(doubt);
         }
     }
 }
@@ -74,7 +90,7 @@ pub fn read(machine: &Machine, values: &[&Value], around: Surroundings<'_>) -> F
         read_value(machine, value, around, &mut found);
     }
     if found.targets.is_empty() && found.doubts.is_empty() {
-        found.doubts.push(nothing_named(machine));
+        found.doubt(nothing_named(machine));
     }
     found
 }
@@ -86,9 +102,9 @@ fn server_bound(around: Surroundings<'_>, found: &mut Found) {
         .filter_map(|key| around.settings.servers.get(key));
     match settings.filter_map(|server| server.machine.as_ref()).next() {
         Some(name) => {
-            found.targets.push(Target { said: name.clone(), wanted: Wanted::Name(name.clone()) });
+            found.target(Target { said: name.clone(), wanted: Wanted::Name(name.clone()) });
         }
-        None => found.doubts.push(
+        None => found.doubt(
             "this tool changes the machine that its server runs on, and the settings name no VM for the server".into(),
         ),
     }
@@ -139,7 +155,7 @@ fn read_value(machine: &Machine, value: &Value, around: Surroundings<'_>, found:
             for item in items {
                 match item {
                     Value::String(text) if !text.trim().is_empty() => {
-                        read_value(machine, item, around, found)
+                        read_value(machine, item, around, found);
                     }
                     Value::Number(_) => read_value(machine, item, around, found),
                     _ => found
@@ -158,18 +174,18 @@ fn read_value(machine: &Machine, value: &Value, around: Surroundings<'_>, found:
 
 fn read_piece(kind: Kind, piece: &str, settings: &Settings, found: &mut Found) {
     if let Some(name) = settings.machines.get(piece) {
-        found.targets.push(Target {
+        found.target(Target {
             said: piece.to_owned(),
             wanted: Wanted::Name(name.clone()),
         });
         return;
     }
     match wanted(kind, piece, settings) {
-        Ok(wanted) => found.targets.push(Target {
+        Ok(wanted) => found.target(Target {
             said: piece.to_owned(),
             wanted,
         }),
-        Err(why) => found.doubts.push(format!("{} {why}", quoted(piece))),
+        Err(why) => found.doubt(format!("{} {why}", quoted(piece))),
     }
 }
 

@@ -43,12 +43,13 @@ pub fn cut(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Words joined as in a sentence: `a, b and c`.
-pub fn joined(words: &[String]) -> String {
+/// Words listed as in a sentence, `a, b and c`; after the sixth, the rest is only counted.
+pub fn listed(words: &[String]) -> String {
     match words {
-        [] => String::new(),
+        [] => "none".to_owned(),
         [only] => only.clone(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+        [first @ .., last] if first.len() < 6 => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", words[..6].join(", "), words.len() - 6),
     }
 }
 

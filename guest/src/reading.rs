@@ -1,0 +1,252 @@
+//! What a call would do, by one entry of a catalog and the call's arguments.
+
+use serde_json::Value;
+
+use crate::arguments::Arguments;
+use crate::catalog::entry;
+use crate::catalog::format::{Catalog, Class, Command, Dispatch, Group, Machine, Rule, Scalar};
+use crate::command;
+use crate::name;
+use crate::target::{self, Found, Surroundings};
+use crate::text::quoted;
+
+/// What a call would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reading {
+    /// A tool of the harness that no catalog lists.
+    NotMcp,
+    /// It changes nothing.
+    Read,
+    /// It changes a control plane and no existing guest.
+    Other,
+    /// It changes machines, or nobody can say that it does not.
+    Change(Change),
+    /// No catalog lists it.
+    Unlisted,
+}
+
+/// A change to machines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Change {
+    /// The machines, and why a human has to look.
+    pub found: Found,
+    /// True where it is not even known what the call does.
+    pub obscure: bool,
+    /// True where a VM may be deleted, which takes it out of protection.
+    pub deletes: bool,
+}
+
+impl Reading {
+    /// The stricter of two readings; of two changes, both.
+    #[must_use]
+    pub fn or_stricter(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Change(mut one), Self::Change(other)) => {
+                one.found.add(other.found);
+                one.obscure |= other.obscure;
+                one.deletes |= other.deletes;
+                Self::Change(one)
+            }
+            (one, other) if one.rank() >= other.rank() => one,
+            (_, other) => other,
+        }
+    }
+
+    /// Whether this reading alone would let through more than the other.
+    pub fn is_milder_than(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Change(own), Self::Change(other)) => {
+                own.found.doubts.is_empty() && !other.found.doubts.is_empty()
+            }
+            _ => self.rank() < other.rank(),
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::NotMcp | Self::Read => 0,
+            Self::Other => 1,
+            Self::Unlisted => 2,
+            Self::Change(_) => 3,
+        }
+    }
+}
+
+/// A call of which it is not known what it does.
+pub fn obscure(doubt: String) -> Reading {
+    Reading::Change(Change {
+        found: Found::doubtful(doubt),
+        obscure: true,
+        deletes: false,
+    })
+}
+
+/// Reads a call of a tool of this group.
+pub fn of_group(
+    catalog: &Catalog,
+    group: &Group,
+    tool: &str,
+    arguments: &Arguments<'_>,
+    around: Surroundings<'_>,
+) -> Reading {
+    if let Some(dispatch) = &group.dispatch {
+        let reading = match (&dispatch.tool, &dispatch.arguments) {
+            (Some(tool), Some(carried)) => carried_tool(catalog, tool, carried, arguments, around),
+            _ => carried_commands(dispatch, arguments, around),
+        };
+        return reading.unwrap_or_else(obscure);
+    }
+    let class = group
+        .rules
+        .iter()
+        .find(|rule| fits(rule, arguments))
+        .map_or(group.class, |rule| rule.class);
+    of_class(class, group.machine.as_ref(), tool, &[], arguments, around)
+}
+
+/// A reading by class, with the machines at the places that the catalog names and among `words`.
+fn of_class(
+    class: Class,
+    machine: Option<&Machine>,
+    name: &str,
+    words: &[Value],
+    arguments: &Arguments<'_>,
+    around: Surroundings<'_>,
+) -> Reading {
+    match class {
+        Class::Read => return Reading::Read,
+        Class::Other => return Reading::Other,
+        Class::Dispatch => return obscure("a dispatcher inside a dispatcher is not followed".into()),
+        Class::Guest | Class::Machine => {}
+    }
+    let found = match machine {
+        Some(machine) => {
+            let named = machine
+                .arguments
+                .iter()
+                .filter_map(|argument| arguments.get(argument));
+            target::read(machine, &named.chain(words).collect::<Vec<_>>(), around)
+        }
+        None => Found::doubtful("none of its arguments names a machine by itself".into()),
+    };
+    let deletes = class == Class::Machine && deletes(name);
+    Reading::Change(Change {
+        found,
+        obscure: false,
+        deletes,
+    })
+}
+
+fn deletes(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["delete", "unregister", "destroy", "terminate"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+fn fits(rule: &Rule, arguments: &Arguments<'_>) -> bool {
+    match arguments.get(&rule.argument) {
+        Some(value) => rule
+            .equals
+            .iter()
+            .chain(rule.one_of.iter())
+            .any(|scalar| is(value, scalar)),
+        None => rule.or_absent && arguments.lacks(&rule.argument),
+    }
+}
+
+fn is(value: &Value, scalar: &Scalar) -> bool {
+    match scalar {
+        Scalar::Bool(expected) => value.as_bool() == Some(*expected),
+        Scalar::Integer(expected) => value.as_i64() == Some(*expected),
+        Scalar::Text(expected) => value.as_str() == Some(expected),
+    }
+}
+
+/// A dispatcher that names another tool of the same catalog.
+fn carried_tool(
+    catalog: &Catalog,
+    tool: &str,
+    carried: &str,
+    arguments: &Arguments<'_>,
+    around: Surroundings<'_>,
+) -> Result<Reading, String> {
+    let tool = arguments
+        .get(tool)
+        .and_then(Value::as_str)
+        .ok_or("it does not say which tool it carries")?;
+    let normalised = name::normalise(tool);
+    let group = entry(catalog, &normalised)
+        .filter(|group| group.dispatch.is_none())
+        .ok_or_else(|| {
+            format!(
+                "the catalog does not know the tool {} that it carries",
+                quoted(tool)
+            )
+        })?;
+    let carried = arguments.get(carried).map(Value::to_string).unwrap_or_default();
+    let carried = Arguments::new(&carried, arguments.cut());
+    Ok(of_group(catalog, group, &normalised, &carried, around))
+}
+
+/// A dispatcher that carries commands; the strictest of them counts.
+fn carried_commands(
+    dispatch: &Dispatch,
+    arguments: &Arguments<'_>,
+    around: Surroundings<'_>,
+) -> Result<Reading, String> {
+    let argument = dispatch.command.as_deref().unwrap_or_default();
+    let value = arguments
+        .get(argument)
+        .ok_or_else(|| format!("it carries no {}", quoted(argument)))?;
+    let mut extra = Vec::new();
+    for argument in dispatch.extra_words.iter() {
+        extra.extend(
+            arguments
+                .get(argument)
+                .map_or(Ok(Vec::new()), command::extra_words)?,
+        );
+    }
+    let mut strictest: Option<Reading> = None;
+    for mut words in command::commands(value)? {
+        words.extend(extra.iter().cloned());
+        let parted = command::parted(&words);
+        let (known, rest) = command::known(dispatch, &words)
+            .or_else(|| command::known(dispatch, &parted))
+            .ok_or_else(|| {
+                format!(
+                    "the catalog does not know the command {}",
+                    quoted(&words.join(" "))
+                )
+            })?;
+        let machines = machine_words(known, rest)?;
+        let name = known.words.join(" ");
+        let reading = of_class(
+            known.class,
+            known.machine.as_ref(),
+            &name,
+            &machines,
+            arguments,
+            around,
+        );
+        strictest = Some(match strictest {
+            Some(other) => other.or_stricter(reading),
+            None => reading,
+        });
+    }
+    strictest.ok_or_else(|| "it carries no command".to_owned())
+}
+
+/// The words of a command that name machines.
+fn machine_words(command: &Command, rest: &[String]) -> Result<Vec<Value>, &'static str> {
+    let mut words = Vec::new();
+    if let Some(machine) = command.machine.as_ref().filter(|_| command.class > Class::Other) {
+        for option in machine.option.iter() {
+            words.extend(command::option_values(rest, option));
+        }
+        if let Some(position) = machine.position {
+            words.extend(command::positional(rest, position)?);
+        }
+    }
+    Ok(words.into_iter().map(Value::String).collect())
+}

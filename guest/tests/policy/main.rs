@@ -1,0 +1,14 @@
+//! Native tests of the policy: the pure modules, with a scripted world in the place of the host.
+
+mod catalogs;
+mod commands;
+mod decisions;
+mod names;
+mod own_catalogs;
+mod properties;
+mod purity;
+mod rows;
+mod settings;
+mod targets;
+mod words;
+mod world;
