@@ -1,5 +1,10 @@
 //! Native tests of the policy: the pure modules, with a scripted world in the place of the host.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like the tests themselves"
+)]
+
 mod catalogs;
 mod commands;
 mod decisions;
