@@ -89,7 +89,7 @@ fn the_journal_has_ticked_for_an_hour() {
     let vpg = caller.vpg();
     let rows = caller.read(&format!("/v1/vpgs/{vpg}/checkpoints"));
     let rows = rows.as_array().unwrap();
-    assert_eq!(rows.len(), 29);
+    assert!((28..=29).contains(&rows.len()), "{} rows", rows.len());
     for pair in rows.windows(2) {
         let seconds = moment(&pair[1]["TimeStamp"]).as_second() - moment(&pair[0]["TimeStamp"]).as_second();
         assert_eq!(seconds, 128);
@@ -104,7 +104,10 @@ fn the_journal_has_ticked_for_an_hour() {
     }
     assert!(rows.iter().all(|row| row["Tag"].is_null()));
     let stats = caller.read(&format!("/v1/vpgs/{vpg}/checkpoints/stats"));
-    assert_eq!((&stats["Earliest"], &stats["Latest"]), (&rows[0], &rows[28]));
+    assert_eq!(
+        (&stats["Earliest"], &stats["Latest"]),
+        (&rows[0], &rows[rows.len() - 1])
+    );
     assert_eq!(
         caller.read(&format!("/v1/vpgs/{vpg}"))["HistoryStatusApi"]["EarliestCheckpoint"],
         rows[0]
@@ -170,7 +173,7 @@ fn the_clock_can_be_off() {
 
 #[test]
 fn a_task_takes_its_time() {
-    let caller = Caller::start("[[vpgs]]\ntask_ms = 600\ninstant = true");
+    let caller = Caller::start("[[vpgs]]\ntask_ms = 2000\ninstant = true");
     let identifier = caller.insert(&caller.vpg(), "slow");
     let running = caller.read(&format!("/v1/tasks/{identifier}"));
     assert_eq!(
@@ -193,7 +196,7 @@ fn a_task_takes_its_time() {
         ),
         (1, 0, 0, 1)
     );
-    std::thread::sleep(Duration::from_millis(650));
+    std::thread::sleep(Duration::from_millis(2050));
     assert_eq!(task(&caller, &identifier), (6, String::new()));
     assert_eq!(
         (

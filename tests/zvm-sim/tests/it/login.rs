@@ -104,9 +104,9 @@ fn the_scope_can_be_left_out_where_it_is_not_required() {
 
 #[test]
 fn a_token_ends_when_it_says_so() {
-    let mut caller = Caller::stranger("[login]\ntoken_seconds = 1");
+    let mut caller = Caller::stranger("[login]\ntoken_seconds = 2");
     caller.log_in();
-    std::thread::sleep(Duration::from_millis(1100));
+    std::thread::sleep(Duration::from_millis(2100));
     let response = caller.get("/v1/vms");
     assert_eq!(response.status(), 401);
     assert!(!message(response).is_empty());
@@ -172,7 +172,7 @@ fn a_windows_session_is_a_header_until_it_is_deleted() {
 
 #[test]
 fn a_windows_session_lives_on_while_it_is_used() {
-    let caller = Caller::stranger("[site]\nplatform = 'windows'\n[login]\nsession_idle_seconds = 1");
+    let caller = Caller::stranger("[site]\nplatform = 'windows'\n[login]\nsession_idle_seconds = 2");
     let answer = caller.session_request("secret").send().unwrap();
     let session = answer.headers()["x-zerto-session"].clone();
     let status = || {
@@ -182,10 +182,10 @@ fn a_windows_session_lives_on_while_it_is_used() {
         request.send().unwrap().status().as_u16()
     };
     for _ in 0..3 {
-        std::thread::sleep(Duration::from_millis(500));
+        std::thread::sleep(Duration::from_millis(1000));
         assert_eq!(status(), 200);
     }
-    std::thread::sleep(Duration::from_millis(1100));
+    std::thread::sleep(Duration::from_millis(2100));
     assert_eq!(status(), 401);
 }
 
