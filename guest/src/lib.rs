@@ -1,1 +1,27 @@
 //! The policy that Holdpoint ships: pure decision code and a thin component shell.
+//!
+//! A call goes through [`name`] (which server and tool), [`catalog`] and [`classify`] (what it would do, and to which
+//! machines: [`target`]), [`lookup`] and [`judge`] (what Zerto knows of them), and [`capture`]; [`decide`] is the
+//! sequence. None of these modules does any input or output: what they need of the host comes through
+//! [`model::World`], which only the component shell implements with the host's functions.
+
+pub mod arguments;
+pub mod capture;
+pub mod catalog;
+pub mod classify;
+pub mod command;
+pub mod decide;
+pub mod judge;
+pub mod lookup;
+pub mod model;
+pub mod name;
+pub mod observe;
+pub mod say;
+pub mod settings;
+pub mod state;
+pub mod tag;
+pub mod target;
+pub mod text;
+
+#[cfg(target_arch = "wasm32")]
+mod component;

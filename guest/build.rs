@@ -1,0 +1,54 @@
+//! Reads the catalogs, checks them and writes them as static tables, so that a decision parses no catalog.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+#[expect(
+    unreachable_pub,
+    reason = "the modules are the library's own, which exports them"
+)]
+#[path = "src/catalog"]
+mod catalog {
+    #[path = "check.rs"]
+    pub(crate) mod check;
+    #[path = "format.rs"]
+    pub(crate) mod format;
+}
+#[path = "build/write.rs"]
+mod write;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../catalogs");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut files: Vec<PathBuf> = fs::read_dir(&folder)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+
+    let mut aliases = Vec::new();
+    let mut table = String::from("pub(super) static SHIPPED: &[Catalog] = &[\n");
+    for (index, file) in files.iter().enumerate() {
+        let catalog: catalog::format::Catalog =
+            toml::from_str(&fs::read_to_string(file)?).map_err(|why| format!("{}: {why}", file.display()))?;
+        let catalog = catalog::check::prepare(catalog).map_err(|why| format!("{}: {why}", file.display()))?;
+        aliases.extend(
+            catalog
+                .server
+                .aliases
+                .iter()
+                .map(|alias| (alias.to_string(), index)),
+        );
+        writeln!(table, "{},", write::catalog(&catalog))?;
+    }
+    aliases.sort();
+    table.push_str("];\n");
+    writeln!(
+        table,
+        "pub(super) static ALIASES: &[(&str, usize)] = &{aliases:?};"
+    )?;
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("catalogs.rs"), table)?;
+    Ok(())
+}

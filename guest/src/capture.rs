@@ -1,0 +1,109 @@
+//! Taking the checkpoints of one call, and what is told of them.
+
+use crate::classify::Judged;
+use crate::judge::{Machine, Vpg};
+use crate::lookup::same;
+use crate::model::{Call, CaptureResult, Checkpoint, Verdict, World, ZertoError};
+use crate::say;
+use crate::settings::Settings;
+use crate::tag;
+use crate::text::{joined, quoted, shown, whole};
+
+/// Captures all VPGs of all machines at once, under one tag. Only a checkpoint seen in each of them lets the call pass.
+pub fn capture(
+    call: &Call,
+    settings: &Settings,
+    judged: &Judged,
+    machines: &[Machine],
+    deletes: bool,
+    world: &mut impl World,
+) -> Verdict {
+    let Some(first) = machines.first() else {
+        return Verdict::Ask(say::change(judged, &["it names no machine".into()], say::ASKED));
+    };
+    let tag = tag::make(&tag::Parts {
+        agent: settings.agent.as_deref().unwrap_or(&call.harness),
+        session_id: &call.session_id,
+        call_id: &call.call_id,
+        nonce: &call.nonce,
+        server: &judged.server,
+        tool: &judged.tool,
+        vm: &first.name,
+        more: machines.len() - 1,
+    });
+    let mut vpgs: Vec<&Vpg> = Vec::new();
+    for vpg in machines.iter().flat_map(|machine| &machine.vpgs) {
+        if !vpgs.iter().any(|known| same(&known.identifier, &vpg.identifier)) {
+            vpgs.push(vpg);
+        }
+    }
+    let identifiers: Vec<String> = vpgs.iter().map(|vpg| vpg.identifier.clone()).collect();
+    let mut results = world.capture(&identifiers, &tag).into_iter();
+    let mut taken = Vec::new();
+    let mut missing = Vec::new();
+    for vpg in vpgs {
+        match confirmed(vpg, &tag, results.next()) {
+            Ok(checkpoint) => taken.push((vpg, checkpoint)),
+            Err(error) => missing.push(format!("VPG {}: {}", quoted(&vpg.name), say::cause(&error))),
+        }
+    }
+    let names: Vec<String> = machines.iter().map(|machine| quoted(&machine.name)).collect();
+    if missing.is_empty() {
+        return Verdict::Pass(Some(note(&joined(&names), &taken, &tag, deletes)));
+    }
+    let mut clauses = vec![format!(
+        "no checkpoint of {} is confirmed: {}",
+        joined(&names),
+        missing.join("; ")
+    )];
+    if !taken.is_empty() {
+        clauses.push(format!(
+            "captured all the same: {}, tag {}",
+            checkpoints(&taken),
+            quoted(&tag)
+        ));
+    }
+    Verdict::Deny(say::change(judged, &clauses, say::DENIED))
+}
+
+/// A result counts only for the VPG and the tag that it was asked for.
+fn confirmed(vpg: &Vpg, tag: &str, result: Option<CaptureResult>) -> Result<Checkpoint, ZertoError> {
+    let Some(result) = result.filter(|result| same(&result.vpg_identifier, &vpg.identifier)) else {
+        return Err(ZertoError::Malformed(
+            "the results do not belong to the VPGs that were asked for".into(),
+        ));
+    };
+    let checkpoint = result.outcome?;
+    if checkpoint.identifier.is_empty() || checkpoint.tag != tag {
+        return Err(ZertoError::Malformed(
+            "the checkpoint is not the one that was inserted".into(),
+        ));
+    }
+    Ok(checkpoint)
+}
+
+fn checkpoints(taken: &[(&Vpg, Checkpoint)]) -> String {
+    let checkpoint = |(vpg, checkpoint): &(&Vpg, Checkpoint)| {
+        format!(
+            "{} in VPG {}, {}",
+            shown(&checkpoint.identifier),
+            quoted(&vpg.name),
+            shown(&checkpoint.time)
+        )
+    };
+    taken.iter().map(checkpoint).collect::<Vec<_>>().join("; ")
+}
+
+fn note(names: &str, taken: &[(&Vpg, Checkpoint)], tag: &str, deletes: bool) -> String {
+    let warning = if deletes {
+        " Deleting or unregistering a protected VM takes it out of protection, and its journal may go with it."
+    } else {
+        ""
+    };
+    // The way back comes first, so that a long list of checkpoints cannot push it out.
+    whole(&format!(
+        "Zerto took a checkpoint of {names} before this call, tag {}. If the change goes wrong, tell the user: in Zerto, Restore > file restore or VM restore from the journal, and choose the checkpoint by its tag.{warning} Checkpoint {}.",
+        quoted(tag),
+        checkpoints(taken)
+    ))
+}

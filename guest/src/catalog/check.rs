@@ -1,0 +1,201 @@
+//! The checks that every catalog passes, shipped or the operator's own, and the order in which lookups expect it.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::format::{Catalog, Class, Command, Dispatch, Group, Kind, Machine, Rule, Text};
+
+/// Spells a name as a harness does in `mcp__server__tool`: whatever is not a letter, digit, `_` or `-` becomes `_`.
+pub fn normalise(name: &str) -> String {
+    name.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+/// Checks a catalog and brings it into the form that lookups expect: names spelt as a harness spells them, and sorted.
+///
+/// # Errors
+/// A sentence that names the entry at fault.
+pub fn prepare(mut catalog: Catalog) -> Result<Catalog, String> {
+    if let Some(source) = &catalog.source {
+        let hex = source.commit.len() == 40 && source.commit.bytes().all(|b| b.is_ascii_hexdigit());
+        require(hex, || {
+            format!("the commit `{}` is not 40 hexadecimal digits", source.commit)
+        })?;
+        require(is_date(&source.date), || {
+            format!("the date `{}` is not YYYY-MM-DD", source.date)
+        })?;
+    }
+    let aliases = &catalog.server.aliases;
+    require(!aliases.is_empty(), || "the server has no alias".into())?;
+    require(aliases.iter().all(|alias| !alias.is_empty()), || {
+        "an alias is empty".into()
+    })?;
+    let mut seen = BTreeSet::new();
+    for group in catalog.tools.iter() {
+        require(!group.names.is_empty(), || "a group has no names".into())?;
+        for name in group.names.iter() {
+            require(!name.is_empty(), || "a tool's name is empty".into())?;
+            require(seen.insert(normalise(name)), || {
+                format!("the tool `{name}` stands twice")
+            })?;
+        }
+        check_group(group).map_err(|why| format!("at the tool `{}`: {why}", group.names[0]))?;
+    }
+    catalog.server.aliases = normalised(&catalog.server.aliases);
+    for group in catalog.tools.to_mut() {
+        group.names = normalised(&group.names);
+    }
+    Ok(catalog)
+}
+
+fn check_group(group: &Group) -> Result<(), String> {
+    if let Some(machine) = &group.machine {
+        check_machine(machine, false)?;
+    }
+    for rule in group.rules.iter() {
+        check_rule(rule, group.class)?;
+    }
+    match (&group.dispatch, group.class) {
+        (Some(dispatch), Class::Dispatch) => {
+            require(group.machine.is_none(), || {
+                "a dispatcher's commands name the machine, not its group".into()
+            })?;
+            require(group.rules.is_empty(), || {
+                "a dispatcher has commands in the place of rules".into()
+            })?;
+            check_dispatch(dispatch)
+        }
+        (None, Class::Dispatch) => Err("the class is `dispatch`, but there is no `dispatch` table".into()),
+        (Some(_), _) => Err("there is a `dispatch` table, but the class is another".into()),
+        (None, _) => Ok(()),
+    }
+}
+
+fn check_rule(rule: &Rule, class: Class) -> Result<(), String> {
+    check_argument(&rule.argument)?;
+    require(rule.equals.is_some() == rule.one_of.is_empty(), || {
+        format!(
+            "the rule on `{}` needs either `equals` or `one_of`",
+            rule.argument
+        )
+    })?;
+    // The group's class is what a call is when no rule fits, so it has to be the worst of all.
+    require(rule.class < class, || {
+        format!("the rule on `{}` is not milder than its group", rule.argument)
+    })?;
+    require(!rule.because.is_empty(), || {
+        format!("the rule on `{}` says no `because`", rule.argument)
+    })
+}
+
+fn check_machine(machine: &Machine, in_command: bool) -> Result<(), String> {
+    for argument in machine.arguments.iter() {
+        check_argument(argument)?;
+    }
+    for option in machine.option.iter() {
+        require(option.starts_with('-'), || format!("`{option}` is not an option"))?;
+    }
+    let in_words = !machine.option.is_empty() || machine.position.is_some();
+    let anywhere = in_words || !machine.arguments.is_empty();
+    require(in_command || !in_words, || {
+        "`option` and `position` belong to dispatched commands".into()
+    })?;
+    if machine.kind == Kind::ServerBound {
+        return require(!anywhere, || "`server-bound` reads no argument".into());
+    }
+    require(anywhere, || {
+        "`machine` says nowhere where the machine is named".into()
+    })
+}
+
+fn check_argument(argument: &str) -> Result<(), String> {
+    require(!argument.is_empty() && argument != "/", || {
+        "an argument has no name".into()
+    })
+}
+
+fn check_dispatch(dispatch: &Dispatch) -> Result<(), String> {
+    let names: [&Option<Text>; 4] = [
+        &dispatch.tool,
+        &dispatch.arguments,
+        &dispatch.command,
+        &dispatch.program,
+    ];
+    for name in names.into_iter().flatten().chain(dispatch.extra_words.iter()) {
+        check_argument(name)?;
+    }
+    match (&dispatch.tool, &dispatch.arguments, &dispatch.command) {
+        (Some(_), Some(_), None) => {
+            let bare = dispatch.program.is_none() && dispatch.extra_words.is_empty();
+            require(bare && dispatch.commands.is_empty(), || {
+                "`program`, `extra_words` and `commands` go with `command`, not with `tool`".into()
+            })
+        }
+        (None, None, Some(_)) => {
+            require(!dispatch.commands.is_empty(), || {
+                "a dispatcher knows no commands".into()
+            })?;
+            dispatch.commands.iter().try_for_each(check_command)
+        }
+        _ => Err("`dispatch` needs either `tool` and `arguments`, or `command` and `commands`".into()),
+    }
+}
+
+fn check_command(command: &Command) -> Result<(), String> {
+    let line = command.words.join(" ");
+    require(!command.words.is_empty(), || "a command has no words".into())?;
+    require(command.words.iter().all(|word| is_command_word(word)), || {
+        format!("`{line}` holds something that is no command word")
+    })?;
+    require(command.class != Class::Dispatch, || {
+        format!("`{line}` cannot be a dispatcher itself")
+    })?;
+    command.machine.as_ref().map_or(Ok(()), |machine| {
+        check_machine(machine, true).map_err(|why| format!("at the command `{line}`: {why}"))
+    })
+}
+
+/// A word of a command, perhaps cut short with one `*` at its end. A lone `*` would make everything known.
+fn is_command_word(word: &str) -> bool {
+    let stem = word.strip_suffix('*').unwrap_or(word);
+    !stem.is_empty() && !stem.starts_with('-') && !stem.contains(['*', ' '])
+}
+
+fn is_date(date: &str) -> bool {
+    let parts: Vec<&str> = date.split('-').collect();
+    let [year, month, day] = parts[..] else {
+        return false;
+    };
+    let number = |text: &str, digits: usize| {
+        (text.len() == digits && text.bytes().all(|b| b.is_ascii_digit()))
+            .then(|| text.parse::<u16>().ok())
+            .flatten()
+    };
+    let (Some(year), Some(month), Some(day)) = (number(year, 4), number(month, 2), number(day, 2)) else {
+        return false;
+    };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + u16::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return false,
+    };
+    (1..=last).contains(&day)
+}
+
+fn normalised(names: &[Text]) -> Cow<'static, [Text]> {
+    let names: BTreeSet<String> = names.iter().map(|name| normalise(name)).collect();
+    names.into_iter().map(Cow::Owned).collect()
+}
+
+fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}

@@ -1,0 +1,219 @@
+//! What a catalog file says, and the checks that every one of them passes.
+//!
+//! The same types read the files in the build script, the operator's own catalogs at run time, and are the static
+//! tables that the build script writes: a text or a list is either borrowed from the program or owned.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+
+/// A text of a catalog.
+pub type Text = Cow<'static, str>;
+/// A list of a catalog.
+pub type List<T> = Cow<'static, [T]>;
+
+/// One catalog file: what is known of the tools of one MCP server.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalog {
+    /// Where and when the server was read. The shipped files all have it; an operator's own may leave it out.
+    pub source: Option<Source>,
+    /// How the server is known to a harness.
+    pub server: Server,
+    /// Groups of tools of one nature.
+    pub tools: List<Group>,
+}
+
+/// Where a catalog's facts come from.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// `owner/name` of the repository.
+    pub repository: Text,
+    /// The commit that was read: 40 hexadecimal digits.
+    pub commit: Text,
+    /// The date of that commit, `YYYY-MM-DD`.
+    pub date: Text,
+    /// The files that were read.
+    pub files: Text,
+    /// A remark for people.
+    pub note: Option<Text>,
+}
+
+/// How a server is known to a harness.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// The usual keys of this server in a harness's configuration.
+    pub aliases: List<Text>,
+    /// True for tools of the harness itself, which have no server.
+    #[serde(default)]
+    pub builtin: bool,
+}
+
+/// Tools of one nature.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// What the tools do at their worst.
+    pub class: Class,
+    /// The tools' names.
+    pub names: List<Text>,
+    /// Where a call names its machine; absent where it names none.
+    pub machine: Option<Machine>,
+    /// A remark for people.
+    pub note: Option<Text>,
+    /// Arguments that make a call milder than `class`. The first that fits counts.
+    #[serde(default)]
+    pub rules: List<Rule>,
+    /// For the class `dispatch`: where the real command stands.
+    pub dispatch: Option<Dispatch>,
+}
+
+/// What a tool does at its worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// Changes nothing on a guest or a machine.
+    Read,
+    /// Changes a control plane or makes a new VM; touches no existing guest.
+    Other,
+    /// Runs code in a guest or changes its files, processes, network or services.
+    Guest,
+    /// Changes an existing VM from outside: power, hardware, deletion, going back to an earlier state.
+    Machine,
+    /// Carries another command in an argument.
+    Dispatch,
+}
+
+/// What the value of a machine argument is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The VM's name in the hypervisor's inventory.
+    VmName,
+    /// A host name, an SSH alias, an inventory name.
+    Name,
+    /// A fully qualified domain name.
+    Fqdn,
+    /// A pattern that may fit many machines.
+    Pattern,
+    /// A number that Zerto does not know (Proxmox).
+    Vmid,
+    /// vSphere's managed object reference, `vm-38`.
+    Moref,
+    /// A security product's own id of a machine.
+    SensorId,
+    /// An id that tells nothing of a machine by itself.
+    Opaque,
+    /// An id of a session that was opened earlier.
+    Session,
+    /// The machine that the server runs on.
+    ServerBound,
+    /// A vCenter or the like: never the VM.
+    ControlPlane,
+}
+
+/// How several names stand in one text, beside commas, which always separate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Separator {
+    /// Blanks separate names.
+    Space,
+}
+
+/// Where a call names its machine.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Names of arguments, or JSON Pointers that start with `/`. All that are present count.
+    #[serde(default)]
+    pub arguments: List<Text>,
+    /// In a dispatched command: options whose values are machines. All that are present count.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub option: List<Text>,
+    /// In a dispatched command: every word that is no option, from this one on (0 is the first), is a machine.
+    pub position: Option<usize>,
+    /// What the values are.
+    pub kind: Kind,
+    /// Set where one text holds several names.
+    pub separator: Option<Separator>,
+}
+
+/// An argument that makes a call milder, because the server itself keeps to it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// A name or a JSON Pointer.
+    pub argument: Text,
+    /// The value that fits.
+    pub equals: Option<Scalar>,
+    /// Or the values that fit.
+    #[serde(default)]
+    pub one_of: List<Scalar>,
+    /// Whether the rule also fits where the argument is absent.
+    #[serde(default)]
+    pub or_absent: bool,
+    /// What the call is then.
+    pub class: Class,
+    /// Why the server can be trusted with it.
+    pub because: Text,
+}
+
+/// A value that a rule compares with.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A text, compared as it stands.
+    Text(Text),
+}
+
+/// Where a dispatcher's real command stands: either `tool` and `arguments`, or `command` and `commands`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dispatch {
+    /// The argument that names another tool of the same file.
+    pub tool: Option<Text>,
+    /// The argument that holds that tool's arguments.
+    pub arguments: Option<Text>,
+    /// The argument that holds a command: a text, a list of words, or a list of commands.
+    pub command: Option<Text>,
+    /// The program's name, which may lead the command.
+    pub program: Option<Text>,
+    /// Further arguments whose words follow the command's.
+    #[serde(default)]
+    pub extra_words: List<Text>,
+    /// The commands that are known. Every other one is unknown.
+    #[serde(default)]
+    pub commands: List<Command>,
+}
+
+/// A known command of a dispatcher.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// The first words. A word may end in `*`.
+    pub words: List<Text>,
+    /// What the command does at its worst; never `dispatch`.
+    pub class: Class,
+    /// Where the command names its machine.
+    pub machine: Option<Machine>,
+}
+
+/// Reads `"--a"` as `["--a"]`.
+fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<List<Text>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(Text),
+        Many(Vec<Text>),
+    }
+    Ok(match OneOrMany::deserialize(from)? {
+        OneOrMany::One(option) => Cow::Owned(vec![option]),
+        OneOrMany::Many(options) => Cow::Owned(options),
+    })
+}

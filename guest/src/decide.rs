@@ -1,0 +1,110 @@
+//! The way of one call through the policy.
+
+use crate::arguments::Arguments;
+use crate::capture;
+use crate::classify::{self, Change, Judged, Reading};
+use crate::judge::{Judgement, Machine, judge};
+use crate::lookup;
+use crate::model::{Call, Verdict, World};
+use crate::say;
+use crate::settings::{Settings, Stance};
+use crate::target;
+
+/// The most machines that one call may name.
+const MOST_TARGETS: usize = 32;
+
+/// Judges a call before it runs.
+pub fn before(call: &Call, world: &mut impl World) -> Verdict {
+    let settings = match Settings::read(&call.settings) {
+        Ok(settings) => settings,
+        Err(why) => return Verdict::Deny(say::bad_settings(&why)),
+    };
+    let arguments = Arguments::new(&call.arguments, call.arguments_cut);
+    let judged = classify::classify(call, &settings, &arguments);
+    let judging = Judging {
+        call,
+        settings: &settings,
+        arguments: &arguments,
+        judged: &judged,
+    };
+    let verdict = match &judged.reading {
+        Reading::NotMcp | Reading::Read => Verdict::Pass(None),
+        Reading::Other => by_stance(settings.control_plane, say::control_plane(&judged)),
+        Reading::Unlisted => by_stance(settings.unknown_tool, say::unlisted(&judged)),
+        Reading::Change(change) => judging.change(change, world),
+    };
+    if judged.ignored_own {
+        say::add(verdict, say::IGNORED_OWN)
+    } else {
+        verdict
+    }
+}
+
+fn by_stance(stance: Stance, reason: String) -> Verdict {
+    match stance {
+        Stance::Ask => Verdict::Ask(reason),
+        Stance::Deny => Verdict::Deny(reason),
+        Stance::Pass => Verdict::Pass(None),
+    }
+}
+
+/// One call that changes machines.
+struct Judging<'a> {
+    call: &'a Call,
+    settings: &'a Settings,
+    arguments: &'a Arguments<'a>,
+    judged: &'a Judged,
+}
+
+impl Judging<'_> {
+    /// Nothing is captured unless every machine is known and can be captured. A deny weighs more than an ask, so all
+    /// machines are looked up before either is given.
+    fn change(&self, change: &Change, world: &mut impl World) -> Verdict {
+        if change.obscure && self.settings.unknown_tool == Stance::Deny {
+            return Verdict::Deny(say::change(self.judged, &change.found.doubts, say::DENIED));
+        }
+        if change.found.targets.len() > MOST_TARGETS {
+            let doubt = format!("it names more than {MOST_TARGETS} machines");
+            return Verdict::Ask(say::change(self.judged, &[doubt], say::ASKED));
+        }
+        let mut machines: Vec<Machine> = Vec::new();
+        let mut asks = change.found.doubts.clone();
+        let mut denies = Vec::new();
+        for target in &change.found.targets {
+            match lookup::rows(world, target, &self.settings.domains) {
+                // Nothing better is to be expected from asking the same ZVM for the rest.
+                Err(error) => return Verdict::Deny(say::not_found_out(self.judged, &target.said, &error)),
+                Ok(rows) => match judge(&target.said, &rows) {
+                    Judgement::Capture(machine) if machines.contains(&machine) => {}
+                    Judgement::Capture(machine) => machines.push(machine),
+                    Judgement::Ask(why) => asks.push(why),
+                    Judgement::Deny(why) => denies.push(why),
+                },
+            }
+        }
+        if !denies.is_empty() {
+            return Verdict::Deny(say::change(self.judged, &denies, say::DENIED));
+        }
+        if !asks.is_empty() || machines.is_empty() {
+            return Verdict::Ask(self.asking(change, &asks));
+        }
+        capture::capture(
+            self.call,
+            self.settings,
+            self.judged,
+            &machines,
+            change.deletes,
+            world,
+        )
+    }
+
+    fn asking(&self, change: &Change, asks: &[String]) -> String {
+        let mut reason = say::change(self.judged, asks, say::ASKED);
+        if change.found.targets.is_empty()
+            && let Some(hint) = target::hint(self.arguments.parsed())
+        {
+            reason = say::longer(&reason, &hint);
+        }
+        reason
+    }
+}

@@ -1,0 +1,91 @@
+//! The words of verdicts, for the human who decides and the model that is told.
+
+use crate::classify::Judged;
+use crate::model::{Verdict, ZertoError};
+use crate::text::{quoted, shown, whole};
+
+/// How a reason ends that asks a human.
+pub const ASKED: &str = "No checkpoint was taken, so the change could not be rewound. Allow it?";
+/// How a reason ends that denies.
+pub const DENIED: &str = "No change is made without a checkpoint. Tell the user.";
+/// Told where the operator's catalog did not count.
+pub const IGNORED_OWN: &str = "An entry of the operator's own catalogs is milder than the shipped one and was ignored (allow_widening is off).";
+
+/// `server/tool`, fit to be shown.
+fn tool(judged: &Judged) -> String {
+    if judged.server.is_empty() {
+        return shown(&judged.tool);
+    }
+    format!("{}/{}", shown(&judged.server), shown(&judged.tool))
+}
+
+/// The settings cannot be read.
+pub fn bad_settings(why: &str) -> String {
+    whole(&format!(
+        "Holdpoint's policy settings cannot be used: {why}. Nothing is let through until the operator corrects them. Tell the user."
+    ))
+}
+
+/// The tool changes a control plane.
+pub fn control_plane(judged: &Judged) -> String {
+    whole(&format!(
+        "{} changes a control plane (inventory, templates, cases, new VMs), which no checkpoint of a VM can rewind.",
+        tool(judged)
+    ))
+}
+
+/// No catalog lists the tool.
+pub fn unlisted(judged: &Judged) -> String {
+    whole(&format!(
+        "{} is in no catalog, so nobody has said that it only reads. No checkpoint was taken: if it changes a VM, that cannot be rewound.",
+        tool(judged)
+    ))
+}
+
+/// A change that is not let through, with clauses that say why.
+pub fn change(judged: &Judged, clauses: &[String], end: &str) -> String {
+    let clauses = whole(&clauses.join("; "));
+    let room = 1_900 - end.chars().count() - 300;
+    whole(&format!(
+        "{} changes machines: {}. {end}",
+        tool(judged),
+        crate::text::cut(&clauses, room)
+    ))
+}
+
+/// Zerto could not be asked about a machine.
+pub fn not_found_out(judged: &Judged, said: &str, error: &ZertoError) -> String {
+    whole(&format!(
+        "{} changes machines, and whether Zerto protects {} could not be found out: {}. {DENIED}",
+        tool(judged),
+        quoted(said),
+        cause(error)
+    ))
+}
+
+/// What went wrong with Zerto.
+pub fn cause(error: &ZertoError) -> String {
+    match error {
+        ZertoError::NotFound => "Zerto no longer knows it".into(),
+        ZertoError::Refused(words) => format!("Zerto refused ({})", shown(words)),
+        ZertoError::Unauthorized(words) => format!("Zerto did not accept the credentials ({})", shown(words)),
+        ZertoError::Unreachable(words) => format!("the ZVM could not be reached ({})", shown(words)),
+        ZertoError::TimedOut(words) => format!("it was not confirmed in time ({})", shown(words)),
+        ZertoError::Malformed(words) => format!("the ZVM's answer made no sense ({})", shown(words)),
+    }
+}
+
+/// A reason with one more sentence.
+pub fn longer(reason: &str, sentence: &str) -> String {
+    whole(&format!("{reason} {sentence}"))
+}
+
+/// A verdict with one more sentence; a silent pass gets it as its note.
+pub fn add(verdict: Verdict, sentence: &str) -> Verdict {
+    match verdict {
+        Verdict::Pass(None) => Verdict::Pass(Some(sentence.to_owned())),
+        Verdict::Pass(Some(note)) => Verdict::Pass(Some(longer(&note, sentence))),
+        Verdict::Ask(reason) => Verdict::Ask(longer(&reason, sentence)),
+        Verdict::Deny(reason) => Verdict::Deny(longer(&reason, sentence)),
+    }
+}

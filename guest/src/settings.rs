@@ -1,0 +1,200 @@
+//! What the operator configured for this policy.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::catalog::{self, check, format::Catalog};
+use crate::name::normalise;
+use crate::text::quoted;
+
+/// What becomes of a call that nothing more is known about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stance {
+    /// A human decides.
+    #[default]
+    Ask,
+    /// It does not run.
+    Deny,
+    /// It runs, without a word.
+    Pass,
+}
+
+/// What the operator says of one server, by the key in the harness's configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// An alias of the catalog that describes the server, normalised.
+    pub catalog: Option<String>,
+    /// The VM that the server runs on.
+    pub machine: Option<String>,
+}
+
+/// The settings. Every key may be left out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// What becomes of a tool that no catalog lists.
+    pub unknown_tool: Stance,
+    /// What becomes of a tool that changes a control plane.
+    pub control_plane: Stance,
+    /// Domains in which a host's short and full name mean the same VM; lower case.
+    pub domains: Vec<String>,
+    /// The UUID of the only vCenter; makes `vm-38` an identifier.
+    pub vcenter: Option<String>,
+    /// VM names by id or alias.
+    pub machines: BTreeMap<String, String>,
+    /// Servers by their key, normalised.
+    pub servers: BTreeMap<String, ServerSettings>,
+    /// The operator's own catalogs, prepared.
+    pub catalogs: Vec<Catalog>,
+    /// Whether the operator's catalogs may read a call less strictly than the shipped ones.
+    pub allow_widening: bool,
+    /// The agent's name in a tag.
+    pub agent: Option<String>,
+}
+
+impl Settings {
+    /// Reads the settings. An empty text or object is the default, and costs no parsing.
+    ///
+    /// # Errors
+    /// A sentence that names the key at fault: a setting that is misread must never widen anything.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut settings = Self::default();
+        if matches!(text.trim(), "" | "{}") {
+            return Ok(settings);
+        }
+        let object: Map<String, Value> =
+            serde_json::from_str(text).map_err(|_| "the settings are no JSON object".to_owned())?;
+        for (key, value) in object {
+            settings
+                .set(&key, value)
+                .map_err(|why| format!("the setting {} {why}", quoted(&key)))?;
+        }
+        settings.check_servers()?;
+        Ok(settings)
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        match key {
+            "unknown_tool" => self.unknown_tool = stance(&value)?,
+            "control_plane" => self.control_plane = stance(&value)?,
+            "domains" => self.domains = domains(&value)?,
+            "vcenter" => self.vcenter = Some(uuid(&value)?),
+            "machines" => {
+                for (id, name) in object(value)? {
+                    let name = filled(&name).map_err(|why| format!("{why} at {}", quoted(&id)))?;
+                    self.machines.insert(id, name);
+                }
+            }
+            "servers" => {
+                for (key, value) in object(value)? {
+                    let server = server(value).map_err(|why| format!("{why} at {}", quoted(&key)))?;
+                    if self.servers.insert(normalise(&key), server).is_some() {
+                        return Err(format!(
+                            "holds another key that a harness spells like {}",
+                            quoted(&key)
+                        ));
+                    }
+                }
+            }
+            "catalogs" => {
+                let Value::Array(items) = value else {
+                    return Err("is no list".into());
+                };
+                self.catalogs = items
+                    .into_iter()
+                    .enumerate()
+                    .map(own_catalog)
+                    .collect::<Result<_, _>>()?;
+            }
+            "allow_widening" => {
+                self.allow_widening = value.as_bool().ok_or("is neither true nor false")?;
+            }
+            "agent" => self.agent = Some(filled(&value)?),
+            _ => return Err("is not known".into()),
+        }
+        Ok(())
+    }
+
+    /// Every catalog that a server is said to have must be there, or its tools would pass for unlisted ones.
+    fn check_servers(&self) -> Result<(), String> {
+        for alias in self
+            .servers
+            .values()
+            .filter_map(|server| server.catalog.as_deref())
+        {
+            let shipped = catalog::shipped(alias).next().is_some();
+            if !shipped && catalog::own(&self.catalogs, alias).next().is_none() {
+                let alias = quoted(alias);
+                return Err(format!(
+                    "the setting \"servers\" names the catalog {alias}, which does not exist"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn stance(value: &Value) -> Result<Stance, String> {
+    match value.as_str() {
+        Some("ask") => Ok(Stance::Ask),
+        Some("deny") => Ok(Stance::Deny),
+        Some("pass") => Ok(Stance::Pass),
+        _ => Err("is none of \"ask\", \"deny\" and \"pass\"".into()),
+    }
+}
+
+fn object(value: Value) -> Result<Map<String, Value>, String> {
+    match value {
+        Value::Object(object) => Ok(object),
+        _ => Err("is no object".into()),
+    }
+}
+
+fn filled(value: &Value) -> Result<String, String> {
+    match value.as_str().map(str::trim) {
+        Some(text) if !text.is_empty() => Ok(text.to_owned()),
+        _ => Err("holds something that is no text, or an empty one".into()),
+    }
+}
+
+fn domains(value: &Value) -> Result<Vec<String>, String> {
+    let items = value.as_array().ok_or("is no list")?;
+    items
+        .iter()
+        .map(|item| Ok(filled(item)?.trim_matches('.').to_ascii_lowercase()))
+        .collect()
+}
+
+fn uuid(value: &Value) -> Result<String, String> {
+    let text = filled(value)?;
+    let dashes = [8, 13, 18, 23];
+    let fits = text.len() == 36
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| match dashes.contains(&at) {
+                true => byte == b'-',
+                false => byte.is_ascii_hexdigit(),
+            });
+    if fits { Ok(text) } else { Err("is no UUID".into()) }
+}
+
+fn server(value: Value) -> Result<ServerSettings, String> {
+    let mut server = ServerSettings::default();
+    for (key, value) in object(value)? {
+        match key.as_str() {
+            "catalog" => server.catalog = Some(normalise(&filled(&value)?)),
+            "machine" => server.machine = Some(filled(&value)?),
+            _ => return Err(format!("holds the unknown key {}", quoted(&key))),
+        }
+    }
+    Ok(server)
+}
+
+fn own_catalog((index, value): (usize, Value)) -> Result<Catalog, String> {
+    Catalog::deserialize(value)
+        .map_err(|why| why.to_string())
+        .and_then(check::prepare)
+        .map_err(|why| format!("cannot be used at number {}: {}", index + 1, quoted(&why)))
+}
