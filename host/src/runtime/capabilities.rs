@@ -93,7 +93,7 @@ impl zerto::Host for State {
 }
 
 impl session::Host for State {
-    fn tally(&mut self) -> Option<session::Tally> {
+    fn current(&mut self) -> Option<session::Tally> {
         // Nothing counts failures yet, so nothing is known of any session: the contract's word for that is none.
         None
     }

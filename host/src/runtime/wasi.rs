@@ -25,7 +25,7 @@ pub(super) fn link<T: WasiView + 'static>(
 ) -> wasmtime::Result<()> {
     match (package, interface) {
         ("wasi:cli", "environment") => cli::environment::add_to_linker::<T, WasiCli>(linker, T::cli),
-        ("wasi:cli", "exit") => cli::exit::add_to_linker::<T, WasiCli>(linker, &Default::default(), T::cli),
+        ("wasi:cli", "exit") => cli::exit::add_to_linker::<T, WasiCli>(linker, T::cli),
         ("wasi:cli", "stdin") => cli::stdin::add_to_linker::<T, WasiCli>(linker, T::cli),
         ("wasi:cli", "stdout") => cli::stdout::add_to_linker::<T, WasiCli>(linker, T::cli),
         ("wasi:cli", "stderr") => cli::stderr::add_to_linker::<T, WasiCli>(linker, T::cli),

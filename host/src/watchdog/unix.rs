@@ -56,10 +56,10 @@ extern "C" fn on_fatal(_: libc::c_int) {
 
 extern "C" fn on_alarm(_: libc::c_int) {
     // SAFETY: reads and writes this thread's own errno, which the interrupted code may be about to look at.
-    let errno = unsafe { *errno() };
+    let saved = unsafe { *errno() };
     time_passed();
     // SAFETY: as above.
-    unsafe { *errno() = errno };
+    unsafe { *errno() = saved };
 }
 
 #[cfg(any(target_os = "linux", target_os = "emscripten"))]
