@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 /// One key: its path (`*` stands for a name of the operator's), its default and what it does, both in Markdown.
-pub struct Key {
+struct Key {
     path: &'static str,
     default: &'static str,
     says: &'static str,
