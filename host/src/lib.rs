@@ -1,1 +1,24 @@
-//! A hold point for AI agents: no checkpoint, no change.
+//! Holdpoint's host: runs as an agent harness's hook, asks a sandboxed policy, and answers.
+//!
+//! Data flows one way, and each step has its one place:
+//!
+//! [`harness::stdin`] and [`harness::claude_code`] make an [`event`] of what the harness writes; [`policy`] loads what
+//! decides and [`runtime`] runs it; [`zerto`] is what it is lent; a [`verdict`] comes out, [`log`] keeps it, and the
+//! harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the [`watchdog`].
+
+pub mod arguments;
+pub mod cli;
+pub mod config;
+pub mod event;
+pub mod exit;
+pub mod harness;
+pub mod hook;
+pub mod log;
+pub mod policy;
+mod private;
+pub mod record;
+pub mod runtime;
+pub mod text;
+pub mod verdict;
+pub mod watchdog;
+pub mod zerto;

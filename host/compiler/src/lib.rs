@@ -1,1 +1,57 @@
 //! Compiles policies to native code: the only place where Cranelift is linked.
+//!
+//! The hook never compiles. The host's build script compiles the shipped policy with this library; the program
+//! `holdpoint-compile` compiles others, once, before they are used.
+
+use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+use wasmtime::Engine;
+
+/// Why a policy could not be compiled.
+#[derive(Debug, Error)]
+pub enum CompileError {
+    /// The bytes do not begin as a component does.
+    #[error("this is no WebAssembly component (a core module has to be made into one first)")]
+    NotAComponent,
+    /// Cranelift makes no code for the target.
+    #[error("no code can be made for {target}: {cause}")]
+    Target {
+        /// The target triple that was asked for.
+        target: String,
+        /// The engine's words.
+        cause: String,
+    },
+    /// The bytes are no valid component.
+    #[error("the component does not compile: {0}")]
+    Invalid(String),
+}
+
+/// Compiles a component for the target triple and returns what the host loads: header and native code.
+///
+/// The code is for the target's baseline processor, not for this machine's, so that it may be compiled on one machine
+/// and run on another of the same architecture.
+///
+/// # Errors
+///
+/// When the bytes are no valid component, or the target is not one that Cranelift knows.
+pub fn compile(component: &[u8], target: &str) -> Result<Vec<u8>, CompileError> {
+    if !component.starts_with(b"\0asm\x0d\0\x01\0") {
+        return Err(CompileError::NotAComponent);
+    }
+    let for_target = |cause: wasmtime::Error| CompileError::Target {
+        target: target.to_owned(),
+        cause: format!("{cause:#}"),
+    };
+    let mut config = holdpoint_engine::config();
+    config.target(target).map_err(for_target)?;
+    let engine = Engine::new(&config).map_err(for_target)?;
+    let code = engine
+        .precompile_component(component)
+        .map_err(|cause| CompileError::Invalid(format!("{cause:#}")))?;
+    let mut compiled = Vec::with_capacity(COMPILED_HEADER + code.len());
+    compiled.extend_from_slice(&COMPILED_MAGIC);
+    compiled.extend_from_slice(&Sha256::digest(component));
+    compiled.extend_from_slice(&code);
+    Ok(compiled)
+}

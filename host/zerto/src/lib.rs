@@ -1,1 +1,215 @@
 //! Asks a Zerto Virtual Manager for VMs and captures tagged checkpoints.
+//!
+//! This library knows ZVMs and nothing of hooks, policies or Wasm. Its functions run on a Tokio runtime that the caller
+//! owns (with timers and I/O, one thread is enough), and none of them answers later than the deadline of the
+//! [`Settings`]. A look-up of a host name runs on Tokio's blocking pool and cannot be stopped: whoever must end in time
+//! ends the process, or shuts the runtime down in the background.
+//!
+//! What a ZVM answers, and how, is known from Zerto's OpenAPI description (release 10.0 U6), Zerto's own SDKs and help
+//! pages. What they leave open is read so that it can only delay or refuse, never count as a checkpoint.
+
+mod api;
+mod capture;
+mod clock;
+mod error;
+mod http;
+mod journal;
+mod login;
+mod meter;
+mod model;
+mod settings;
+mod tls;
+mod wire;
+
+use std::future::Future;
+use std::time::Duration;
+
+use futures_util::future::{join_all, join3};
+use reqwest::StatusCode;
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, timeout_at};
+
+use crate::api::Api;
+use crate::capture::Capture;
+use crate::clock::ServerClock;
+use crate::meter::Phase;
+use crate::wire::Entry;
+
+pub use crate::error::Error;
+pub use crate::model::{Checkpoint, Direction, Timings, VmRow, VpgState};
+pub use crate::settings::{Login, Secret, Settings, Trust};
+
+/// One ZVM. Logs in at the first question and remembers what does not change.
+pub struct Zvm {
+    api: Api,
+    deadline: Instant,
+    longest_wait: Duration,
+    site: OnceCell<Option<String>>,
+    clock: OnceCell<ServerClock>,
+}
+
+impl Zvm {
+    /// Prepares everything that needs no network; inside a runtime or outside.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unreachable`] where the address is not `https://host[:port]`, where the CA file cannot be read or holds
+    /// no certificate, and where the system's trust is wanted and there is none.
+    pub fn new(settings: Settings) -> Result<Self, Error> {
+        Ok(Self {
+            deadline: settings.deadline.into(),
+            longest_wait: settings.longest_wait,
+            api: Api::new(settings)?,
+            site: OnceCell::new(),
+            clock: OnceCell::new(),
+        })
+    }
+
+    /// The rows of all VMs of exactly this name, whatever its case; empty where there are none.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`] but [`Error::NotFound`].
+    pub async fn find_vms_by_name(&self, name: &str) -> Result<Vec<VmRow>, Error> {
+        let wanted = name.to_lowercase();
+        let mut rows = self.look_up(("vmName", name), &[]).await?;
+        rows.retain(|row| row.vm_name.to_lowercase() == wanted);
+        Ok(rows)
+    }
+
+    /// The rows of the VM with exactly this identifier; empty where there is none. Zerto answers 400 to what does not
+    /// look like an identifier, and 404 to one that it does not know.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`] but [`Error::NotFound`].
+    pub async fn find_vms_by_identifier(&self, identifier: &str) -> Result<Vec<VmRow>, Error> {
+        let missed = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND];
+        let mut rows = self.look_up(("vmIdentifier", identifier), &missed).await?;
+        rows.retain(|row| row.vm_identifier.eq_ignore_ascii_case(identifier));
+        Ok(rows)
+    }
+
+    /// The present state of a VPG.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`]; [`Error::NotFound`] where the ZVM knows no such VPG.
+    pub async fn vpg(&self, identifier: &str) -> Result<VpgState, Error> {
+        self.ask(self.api.vpg(identifier)).await
+    }
+
+    /// How far apart the VPG's checkpoints are, told from the last ten minutes of its journal; none where that holds
+    /// fewer than three.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`]; [`Error::NotFound`] where the ZVM knows no such VPG.
+    pub async fn cadence(&self, vpg: &str) -> Result<Option<Duration>, Error> {
+        let journal = self.ask(self.read_journal(vpg, Instant::now())).await?;
+        Ok(journal::cadence(&journal))
+    }
+
+    /// Inserts a checkpoint with this tag into all these VPGs at once, and waits until each is seen in its VPG's
+    /// journal or is known not to come. The results stand in the order of the VPGs; a VPG that is named twice gets one
+    /// checkpoint.
+    ///
+    /// The tag must be unique: whatever entry of the journal has it counts.
+    pub async fn capture(&self, vpgs: &[String], tag: &str) -> Vec<Result<Checkpoint, Error>> {
+        if tag.is_empty() {
+            return vec![Err(Error::Refused("a checkpoint needs a tag".into())); vpgs.len()];
+        }
+        if let Err(error) = self.in_time(self.api.log_in()).await {
+            return vec![Err(error); vpgs.len()];
+        }
+        let mut unique: Vec<&String> = Vec::new();
+        for vpg in vpgs {
+            if !unique.contains(&vpg) {
+                unique.push(vpg);
+            }
+        }
+        let begun = Instant::now();
+        let captures: Vec<_> = unique.iter().map(|vpg| Capture::new(self, vpg, tag)).collect();
+        let results = join_all(captures.iter().map(Capture::run)).await;
+
+        let inserts = captures
+            .iter()
+            .map(Capture::insert_time)
+            .max()
+            .unwrap_or_default();
+        self.api.http.meter.add(Phase::Insert, inserts);
+        self.api
+            .http
+            .meter
+            .add(Phase::Journal, begun.elapsed().saturating_sub(inserts));
+        let result = |vpg| {
+            unique
+                .iter()
+                .zip(&results)
+                .find(|(other, _)| **other == vpg)
+                .map(|(_, result)| result.clone())
+        };
+        vpgs.iter().filter_map(result).collect()
+    }
+
+    /// How long the parts took so far, and how many requests there were.
+    pub fn timings(&self) -> Timings {
+        self.api.http.meter.read()
+    }
+
+    /// Asks for VMs and, beside that, for what a direction and a later capture need: no round trip of its own.
+    async fn look_up(&self, filter: (&str, &str), missed: &[StatusCode]) -> Result<Vec<VmRow>, Error> {
+        self.ask(async {
+            let (vms, site, _) = join3(self.api.vms(filter), self.site(), self.clock()).await;
+            let answer = vms?;
+            if missed.contains(&answer.status) {
+                return Ok(Vec::new());
+            }
+            self.api.vm_rows(&answer, site?.as_deref())
+        })
+        .await
+    }
+
+    async fn site(&self) -> Result<&Option<String>, Error> {
+        self.site.get_or_try_init(|| self.api.site_identifier()).await
+    }
+
+    async fn clock(&self) -> Result<&ServerClock, Error> {
+        self.clock
+            .get_or_try_init(async || {
+                let time = self.api.server_time().await?;
+                Ok(ServerClock {
+                    time,
+                    read: Instant::now(),
+                })
+            })
+            .await
+    }
+
+    /// Reads a VPG's journal from ten minutes before this moment, by the ZVM's clock.
+    async fn read_journal(&self, vpg: &str, moment: Instant) -> Result<Vec<Entry>, Error> {
+        let time = self.clock().await?.at(moment);
+        self.api.journal(vpg, &journal::start_date(time)).await
+    }
+
+    /// A question after the log-in, by the deadline.
+    async fn ask<T>(&self, question: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        self.in_time(async {
+            self.api.log_in().await?;
+            let begun = Instant::now();
+            let answer = question.await;
+            self.api.http.meter.add(Phase::LookUp, begun.elapsed());
+            answer
+        })
+        .await
+    }
+
+    async fn in_time<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let late = |_| {
+            Err(Error::timed_out(
+                "the deadline passed before the ZVM had answered",
+            ))
+        };
+        timeout_at(self.deadline, work).await.unwrap_or_else(late)
+    }
+}

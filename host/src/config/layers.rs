@@ -1,0 +1,120 @@
+//! Where the configuration comes from and what wins.
+//!
+//! `/etc/holdpoint/config.toml` wins for what it sets; then the user's file; then the original hook's variables and
+//! file. The environment comes last, since a project's settings file can set variables for the hook.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize as _;
+use toml::{Table, Value};
+
+use super::{Config, ConfigError, keys, legacy};
+
+/// The files that may hold configuration.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The machine's file, which wins. Read if it is there.
+    pub machine: PathBuf,
+    /// The user's file, and whether it was named by somebody: then it has to be there.
+    pub user: Option<(PathBuf, bool)>,
+}
+
+impl Places {
+    /// The places for this process: `named` is what `--config` said.
+    pub fn find(named: Option<PathBuf>) -> Self {
+        let named = named.or_else(|| variable("HOLDPOINT_CONFIG").map(PathBuf::from));
+        let user = named.map(|path| (path, true)).or_else(|| {
+            let directory = variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+            let directory = directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")))?;
+            Some((directory.join("holdpoint/config.toml"), false))
+        });
+        Self { machine: PathBuf::from("/etc/holdpoint/config.toml"), user }
+    }
+}
+
+/// Reads and merges the configuration.
+///
+/// # Errors
+///
+/// Where a file cannot be read, is open to others, or says something that cannot be used.
+pub fn load(places: &Places) -> Result<Config, ConfigError> {
+    let machine = read_layer(&places.machine, false)?;
+    let user = match &places.user {
+        Some((path, named)) => read_layer(path, *named)?,
+        None => None,
+    };
+    let mut config = Config::default();
+    // Each file is checked by itself first, so that an error names the file that it is in.
+    let mut merged = Table::new();
+    for table in [user, machine].into_iter().flatten() {
+        overlay(&mut merged, table);
+    }
+    if !merged.is_empty() {
+        config = Config::deserialize(merged).map_err(|error| ConfigError::value("configuration", error.to_string()))?;
+    }
+    legacy::fill(&mut config)?;
+    config.check()?;
+    Ok(config)
+}
+
+fn read_layer(path: &Path, required: bool) -> Result<Option<Table>, ConfigError> {
+    let text = match read_private(path) {
+        Ok(text) => text,
+        Err(ConfigError::Unreadable { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound && !required => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let invalid = |cause: String| ConfigError::Invalid { path: path.to_owned(), cause };
+    let table: Table = text.parse().map_err(|error: toml::de::Error| invalid(error.to_string()))?;
+    if let Some(problem) = keys::unknown(&table) {
+        return Err(invalid(problem));
+    }
+    toml::from_str::<Config>(&text).map_err(|error| invalid(error.to_string()))?;
+    Ok(Some(table))
+}
+
+/// Puts `upper` over `lower`: tables are merged key by key, everything else is replaced.
+fn overlay(lower: &mut Table, upper: Table) {
+    for (key, value) in upper {
+        match (lower.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
+            (_, value) => {
+                lower.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Reads a TOML file as the same structure in JSON.
+pub(super) fn read_toml(path: &Path) -> Result<serde_json::Value, ConfigError> {
+    let text = read_private(path)?;
+    let table: Table =
+        text.parse().map_err(|error: toml::de::Error| ConfigError::Invalid { path: path.to_owned(), cause: error.to_string() })?;
+    serde_json::to_value(table).map_err(|error| ConfigError::Invalid { path: path.to_owned(), cause: error.to_string() })
+}
+
+/// Reads a file that decides what the guard does: nobody but its owner may be able to write it.
+pub(super) fn read_private(path: &Path) -> Result<String, ConfigError> {
+    let unreadable = |cause| ConfigError::Unreadable { path: path.to_owned(), cause };
+    let file = fs::File::open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if crate::private::writable_by_others(&metadata) {
+        return Err(ConfigError::Exposed { path: path.to_owned() });
+    }
+    std::io::read_to_string(file).map_err(unreadable)
+}
+
+/// An environment variable that is set to something.
+pub(super) fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Where this user's state is kept.
+pub(super) fn state_directory() -> Option<PathBuf> {
+    let directory = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let directory = directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/state")))?;
+    Some(directory.join("holdpoint"))
+}

@@ -1,0 +1,60 @@
+//! What the original hook was configured by, so that its users can switch without editing.
+//!
+//! Fills only what nothing else has set: a project's settings file can set environment variables.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::layers::{read_private, variable};
+use super::{Choice, Config, ConfigError, LegacyPassword};
+
+/// The original's configuration file. It may hold more than we read.
+#[derive(Deserialize)]
+struct Original {
+    zerto_url: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+    client_id: Option<String>,
+    verify_tls: Option<bool>,
+}
+
+pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
+    // Where our own configuration names a ZVM, the original's file must not send its password there.
+    if let Some(path) = variable("ZERTO_REWIND_CONFIG").filter(|_| config.zerto.url.is_none()) {
+        fill_from_file(config, Path::new(&path))?;
+    }
+    if let Some(text) = variable("ZERTO_HOOK_GUARD_TIMEOUT").filter(|_| config.deadline_seconds.is_none()) {
+        let seconds = text.trim().parse().map_err(|_| {
+            ConfigError::value("ZERTO_HOOK_GUARD_TIMEOUT", format!("is '{text}', and has to be a number of seconds"))
+        })?;
+        config.deadline_seconds = Some(seconds);
+    }
+    if let Some(word) = variable("ZERTO_HOOK_UNKNOWN").filter(|_| config.policy.unknown_tool.is_none()) {
+        config.policy.unknown_tool = Some(match word.as_str() {
+            "prompt" | "ask" => Choice::Ask,
+            "deny" => Choice::Deny,
+            "allow" | "pass" => Choice::Pass,
+            other => {
+                let cause = format!("is '{other}', and has to be prompt, deny or allow");
+                return Err(ConfigError::value("ZERTO_HOOK_UNKNOWN", cause));
+            }
+        });
+    }
+    if let Some(path) = variable("ZERTO_HOOK_LOG").filter(|_| config.log.path.is_none()) {
+        config.log.path = Some(PathBuf::from(path));
+    }
+    Ok(())
+}
+
+fn fill_from_file(config: &mut Config, path: &Path) -> Result<(), ConfigError> {
+    let original: Original = serde_json::from_str(&read_private(path)?)
+        .map_err(|error| ConfigError::Invalid { path: path.to_owned(), cause: error.to_string() })?;
+    let zerto = &mut config.zerto;
+    zerto.url = original.zerto_url;
+    zerto.username = zerto.username.take().or(original.username);
+    zerto.client_id = zerto.client_id.take().or(original.client_id);
+    zerto.verify = zerto.verify.or(original.verify_tls);
+    zerto.legacy_password = original.password.map(LegacyPassword);
+    Ok(())
+}

@@ -1,0 +1,318 @@
+//! The configuration: what it may say, where it comes from, and what wins.
+
+mod keys;
+mod layers;
+mod legacy;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::verdict::Verdict;
+
+pub use keys::reference;
+pub use layers::{Places, load};
+
+/// Everything that can be configured. Every key is described in `docs/configuration.md`, which is made from `keys`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    deadline_seconds: Option<f64>,
+    /// The ZVM. Without one, a call that needs a checkpoint is denied.
+    pub zerto: Zerto,
+    /// The policy and what it is told.
+    pub policy: Policy,
+    /// What becomes of an ask.
+    pub ask: Ask,
+    /// The decision log.
+    pub log: Log,
+}
+
+/// How the ZVM is reached.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Zerto {
+    /// `https://…`, without a path.
+    pub url: Option<String>,
+    /// Which kind of log-in.
+    pub login: LoginKind,
+    /// The Keycloak client.
+    pub client_id: Option<String>,
+    /// The user, for kinds that have one.
+    pub username: Option<String>,
+    /// The environment variable that holds the password or client secret.
+    pub secret_env: Option<String>,
+    /// The file that holds it, readable by its owner only.
+    pub secret_file: Option<PathBuf>,
+    /// The certificates that are trusted, PEM; only these.
+    pub ca_file: Option<PathBuf>,
+    /// The one certificate that is trusted: `sha256:` and 64 hexadecimal digits.
+    pub pin: Option<String>,
+    verify: Option<bool>,
+    longest_wait_seconds: Option<f64>,
+    /// The original's configuration holds its password itself; ours names where it is.
+    #[serde(skip)]
+    pub(crate) legacy_password: Option<LegacyPassword>,
+}
+
+/// A password that came from the original's configuration file. Never shown.
+#[derive(Clone)]
+pub(crate) struct LegacyPassword(pub(crate) String);
+
+impl std::fmt::Debug for LegacyPassword {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("(not shown)")
+    }
+}
+
+/// The kinds of log-in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoginKind {
+    /// Keycloak's password grant, on the Linux appliance.
+    #[default]
+    Password,
+    /// Keycloak's client-credentials grant: no human's password.
+    ClientCredentials,
+    /// The session of the Windows ZVM.
+    WindowsSession,
+}
+
+/// The policy, what it may use, and what it is told.
+///
+/// What is serialised of it are the settings that the policy gets, under these very names.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    /// A policy in place of the shipped one: a component, compiled beforehand by `holdpoint-compile`.
+    #[serde(skip_serializing)]
+    pub path: Option<PathBuf>,
+    #[serde(skip_serializing)]
+    grants: Option<Vec<String>>,
+    #[serde(skip_serializing)]
+    catalogs: Vec<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown_tool: Option<Choice>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control_plane: Option<Choice>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    domains: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vcenter: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    machines: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    servers: BTreeMap<String, Server>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow_widening: Option<bool>,
+}
+
+/// One MCP server of the operator's.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Server {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    catalog: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
+}
+
+/// A verdict that can be chosen by configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// A human decides.
+    Ask,
+    /// The call does not run.
+    Deny,
+    /// The call runs.
+    Pass,
+}
+
+/// What becomes of an ask.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ask {
+    /// Permission modes of the harness in which an ask becomes a deny, since no human would answer it.
+    pub deny_in_modes: Vec<String>,
+}
+
+/// The decision log.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    path: Option<PathBuf>,
+    largest_bytes: Option<u64>,
+    /// How many full files are kept beside the current one.
+    pub keep: Option<u32>,
+}
+
+/// Why there is no usable configuration.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// A file cannot be read.
+    #[error("{path} cannot be read ({cause})")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's words.
+        cause: std::io::Error,
+    },
+    /// Somebody else could have written a file.
+    #[error("{path} may be written by others, who could switch the guard off; mend it with: chmod go-w {path}")]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Others can read a file with a secret in it.
+    #[error("{path} holds a secret that others may read; mend it with: chmod 600 {path}")]
+    Readable {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file is not what it should be.
+    #[error("{path}: {cause}")]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with its line where that is known.
+        cause: String,
+    },
+    /// A value cannot be used.
+    #[error("{key} {cause}")]
+    Value {
+        /// The key, or the environment variable.
+        key: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+impl ConfigError {
+    pub(crate) fn value(key: &str, cause: impl Into<String>) -> Self {
+        Self::Value { key: key.to_owned(), cause: cause.into() }
+    }
+}
+
+impl Config {
+    /// How long a decision may take, from the start of the process.
+    pub fn deadline(&self) -> Duration {
+        Duration::from_secs_f64(self.deadline_seconds.unwrap_or(DEFAULT_DEADLINE_SECONDS))
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        in_range("deadline_seconds", self.deadline_seconds, 1.0..=3600.0)?;
+        in_range("zerto.longest_wait_seconds", self.zerto.longest_wait_seconds, 1.0..=300.0)?;
+        let paths = [
+            ("zerto.secret_file", self.zerto.secret_file.as_deref()),
+            ("zerto.ca_file", self.zerto.ca_file.as_deref()),
+            ("policy.path", self.policy.path.as_deref()),
+            ("log.path", self.log.path.as_deref()),
+        ];
+        let catalogs = self.policy.catalogs.iter().map(|path| ("policy.catalogs", Some(path.as_path())));
+        for (key, path) in paths.into_iter().chain(catalogs) {
+            // The hook starts in whatever directory the agent works in; what lies there must not decide anything.
+            if let Some(path) = path.filter(|path| !path.is_absolute()) {
+                return Err(ConfigError::value(key, format!("is '{}', and has to begin with '/'", path.display())));
+            }
+        }
+        for grant in self.policy.grants.iter().flatten() {
+            if !crate::runtime::CAPABILITIES.contains(&grant.as_str()) {
+                let known = crate::runtime::CAPABILITIES.join(", ");
+                return Err(ConfigError::value("policy.grants", format!("has no capability '{grant}'; there are: {known}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The longest time for one decision unless configured, in seconds: below a hook timeout of 360.
+pub const DEFAULT_DEADLINE_SECONDS: f64 = 330.0;
+
+fn in_range(key: &str, value: Option<f64>, range: std::ops::RangeInclusive<f64>) -> Result<(), ConfigError> {
+    match value {
+        Some(value) if !range.contains(&value) => {
+            Err(ConfigError::value(key, format!("is {value}, and has to be from {} to {}", range.start(), range.end())))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Ask {
+    /// Turns an ask into a deny where nobody would answer it: a harness without a human waits for ever, refuses, or, in
+    /// some versions, goes on.
+    pub fn resolve(&self, verdict: Verdict, mode: Option<&str>) -> Verdict {
+        let applies = |listed: &String| listed == "*" || Some(listed.as_str()) == mode;
+        match verdict {
+            Verdict::Ask(reason) if self.deny_in_modes.iter().any(applies) => Verdict::Deny(format!(
+                "{reason} A human would have to decide, and nobody is there to be asked in this permission mode, so the \
+                 call does not run. Tell the user."
+            )),
+            verdict => verdict,
+        }
+    }
+}
+
+impl Zerto {
+    /// Whether the ZVM's certificate is verified. Only an explicit `false` turns that off.
+    pub fn verify(&self) -> bool {
+        self.verify.unwrap_or(true)
+    }
+
+    /// The longest wait for one checkpoint.
+    pub fn longest_wait(&self) -> Duration {
+        Duration::from_secs_f64(self.longest_wait_seconds.unwrap_or(300.0))
+    }
+}
+
+impl Policy {
+    /// The capabilities that the policy is lent.
+    pub fn grants(&self) -> Vec<String> {
+        self.grants.clone().unwrap_or_else(|| crate::runtime::CAPABILITIES.map(str::to_owned).to_vec())
+    }
+
+    /// The settings as the policy gets them: JSON text. Reads the operator's catalog files.
+    ///
+    /// # Errors
+    ///
+    /// Where a catalog file cannot be read, is open to others, or is no TOML.
+    pub fn settings_json(&self) -> Result<String, ConfigError> {
+        let mut settings =
+            serde_json::to_value(self).map_err(|error| ConfigError::value("policy", error.to_string()))?;
+        let catalogs: Vec<serde_json::Value> =
+            self.catalogs.iter().map(|path| layers::read_toml(path)).collect::<Result<_, _>>()?;
+        if !catalogs.is_empty() {
+            settings["catalogs"] = catalogs.into();
+        }
+        Ok(settings.to_string())
+    }
+}
+
+impl Log {
+    /// Where decisions are written.
+    ///
+    /// # Errors
+    ///
+    /// Where nothing is configured and there is no home directory.
+    pub fn path(&self) -> Result<PathBuf, ConfigError> {
+        if let Some(path) = &self.path {
+            return Ok(path.clone());
+        }
+        layers::state_directory()
+            .map(|directory| directory.join("decisions.log"))
+            .ok_or_else(|| ConfigError::value("log.path", "has to be set, since neither XDG_STATE_HOME nor HOME is"))
+    }
+
+    /// The size, in bytes, at which a new file is begun.
+    pub fn largest_bytes(&self) -> u64 {
+        self.largest_bytes.unwrap_or(10 * 1024 * 1024)
+    }
+
+    /// How many full files are kept.
+    pub fn keep(&self) -> u32 {
+        self.keep.unwrap_or(5)
+    }
+}

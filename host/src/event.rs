@@ -1,0 +1,40 @@
+//! What a harness tells us, without any harness's wire format.
+
+use serde_json::value::RawValue;
+
+/// One thing that a harness reports.
+#[derive(Debug)]
+pub enum Event {
+    /// A call is about to run: the only event that can be gated.
+    Before(Call),
+    /// Anything else, named by the harness's own word. Accepted, and answered with silence.
+    Other(String),
+}
+
+/// A tool call that is about to run.
+#[derive(Debug)]
+pub struct Call {
+    /// The session's id, empty where the harness sent none.
+    pub session_id: String,
+    /// The call's id (`tool_use_id`), empty where the harness sent none.
+    pub call_id: String,
+    /// The tool, exactly as the harness spells it.
+    pub tool: String,
+    /// The MCP server, where the harness names it apart from the tool.
+    pub server: Option<Server>,
+    /// How the harness asks for permission, where it says so.
+    pub permission_mode: Option<String>,
+    /// The arguments as they came: any JSON, of any size.
+    pub arguments: Box<RawValue>,
+    /// Facts that not every harness has: a JSON object.
+    pub extras: serde_json::Value,
+}
+
+/// An MCP server as the harness names it: untrusted text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// The key in the user's configuration.
+    pub name: String,
+    /// Where that configuration came from.
+    pub source: String,
+}

@@ -1,0 +1,21 @@
+//! What the process's exit code means.
+
+/// How `holdpoint` ends: a stable interface for harnesses and scripts.
+///
+/// A harness reads `0` and `2` only; every other code lets the call run in most of them. So for an event that can be
+/// gated, the hook ends with one of these two and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExitCode(u8);
+
+impl ExitCode {
+    /// The command did what was asked. For a hook: what it printed, or that it printed nothing, is the answer.
+    pub const OK: Self = Self(0);
+    /// The call is blocked, and the reason is on stderr. Also what a wrong command line ends with, so that a hook entry
+    /// with a typing error blocks and does not wave calls through.
+    pub const BLOCKED: Self = Self(2);
+
+    /// The number that the operating system gets.
+    pub const fn number(self) -> i32 {
+        self.0 as i32
+    }
+}

@@ -1,0 +1,246 @@
+//! Claude Code: hook events on stdin, one JSON object or nothing on stdout.
+//!
+//! Facts: the hooks reference of the harness, and what was seen in 2.1.85, 2.1.197 and 2.1.332. A JSON deny together
+//! with the reason on stderr and exit code 2 blocks in every one of them, whichever of the three the harness reads.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::Answer;
+use crate::event::{Call, Event, Server};
+use crate::exit::ExitCode;
+use crate::verdict::{Fault, FaultKind, Verdict};
+
+/// The harness's name, in logs, tags and calls.
+pub const NAME: &str = "claude-code";
+
+/// The one event that this harness lets a hook gate and that we gate.
+const GATE: &str = "PreToolUse";
+
+/// Events by which other harnesses ask before a call. Some of them run hooks from Claude Code's settings, with payloads
+/// of their own; silence would let their calls through.
+const FOREIGN_GATES: [&str; 9] = [
+    "BeforeTool",
+    "beforeMCPExecution",
+    "beforeReadFile",
+    "beforeShellExecution",
+    "preToolUse",
+    "pre_mcp_tool_use",
+    "pre_run_command",
+    "pre_tool_call",
+    "pre_write_code",
+];
+
+/// The fields that we read. Others are allowed: the harness adds some with every few releases.
+#[derive(Deserialize)]
+struct Wire<'a> {
+    hook_event_name: Option<String>,
+    session_id: Option<String>,
+    tool_name: Option<String>,
+    #[serde(borrow)]
+    tool_input: Option<&'a RawValue>,
+    tool_use_id: Option<String>,
+    permission_mode: Option<String>,
+    mcp_server: Option<WireServer>,
+    agent_id: Option<String>,
+    agent_type: Option<String>,
+    // What only other harnesses send: see `foreign`.
+    turn_id: Option<&'a RawValue>,
+    conversation_id: Option<&'a RawValue>,
+    cursor_version: Option<&'a RawValue>,
+    agent_action_name: Option<String>,
+    #[serde(rename = "toolName")]
+    tool_name_in_camel_case: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WireServer {
+    name: String,
+    #[serde(default)]
+    source: String,
+}
+
+/// Reads one event.
+///
+/// # Errors
+///
+/// A fault where the bytes are no event, where a call to be gated lacks its tool, or where the event is another
+/// harness's.
+pub fn read(bytes: &[u8]) -> Result<Event, Fault> {
+    let wire: Wire<'_> = serde_json::from_slice(bytes)
+        .map_err(|error| Fault::new(FaultKind::Event, format!("the event on standard input cannot be read ({error})")))?;
+    if let Some(harness) = foreign(&wire) {
+        return Err(Fault::new(
+            FaultKind::Harness,
+            format!("the event on standard input comes from {harness}, and this hook was installed for Claude Code"),
+        ));
+    }
+    let Some(name) = wire.hook_event_name else {
+        return Err(Fault::new(FaultKind::Event, "the event on standard input names no hook_event_name"));
+    };
+    if name != GATE {
+        return Ok(Event::Other(name));
+    }
+    let Some(tool) = wire.tool_name.filter(|tool| !tool.is_empty()) else {
+        return Err(Fault::new(FaultKind::Event, "the event names no tool_name"));
+    };
+    Ok(Event::Before(Call {
+        session_id: wire.session_id.unwrap_or_default(),
+        call_id: wire.tool_use_id.unwrap_or_default(),
+        tool,
+        server: wire.mcp_server.map(|server| Server { name: server.name, source: server.source }),
+        permission_mode: wire.permission_mode,
+        arguments: wire.tool_input.unwrap_or(RawValue::NULL).to_owned(),
+        extras: serde_json::json!({ "agent_id": wire.agent_id, "agent_type": wire.agent_type }),
+    }))
+}
+
+/// Which other harness an event comes from, if it asks before a call there. Their other events are not ours to block.
+fn foreign(wire: &Wire<'_>) -> Option<&'static str> {
+    let event = wire.hook_event_name.as_deref().or(wire.agent_action_name.as_deref());
+    let asks = event.is_none_or(|event| event == GATE || FOREIGN_GATES.contains(&event));
+    let harness = if wire.cursor_version.is_some() || wire.conversation_id.is_some() {
+        "Cursor"
+    } else if wire.turn_id.is_some() {
+        "Codex"
+    } else if wire.tool_name_in_camel_case.is_some() {
+        "Copilot CLI"
+    } else if wire.agent_action_name.is_some() {
+        "Windsurf"
+    } else if event.is_some_and(|event| FOREIGN_GATES.contains(&event)) {
+        "another harness"
+    } else {
+        return None;
+    };
+    asks.then_some(harness)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireAnswer<'a> {
+    hook_specific_output: WireDecision<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireDecision<'a> {
+    hook_event_name: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_context: Option<&'a str>,
+}
+
+impl WireDecision<'_> {
+    const NONE: Self = Self {
+        hook_event_name: GATE,
+        permission_decision: None,
+        permission_decision_reason: None,
+        additional_context: None,
+    };
+}
+
+/// The answer to a call that is about to run.
+pub fn write(verdict: &Verdict) -> Answer {
+    match verdict {
+        Verdict::Pass(None) => Answer::silence(),
+        Verdict::Pass(Some(note)) => {
+            object(WireDecision { additional_context: Some(note), ..WireDecision::NONE }, ExitCode::OK)
+        }
+        Verdict::Ask(reason) => object(
+            WireDecision {
+                permission_decision: Some("ask"),
+                permission_decision_reason: Some(reason),
+                ..WireDecision::NONE
+            },
+            ExitCode::OK,
+        ),
+        Verdict::Deny(reason) => {
+            let decision = WireDecision {
+                permission_decision: Some("deny"),
+                permission_decision_reason: Some(reason),
+                ..WireDecision::NONE
+            };
+            Answer { stderr: line(reason), ..object(decision, ExitCode::BLOCKED) }
+        }
+    }
+}
+
+/// The answer to a fault of which it is not known whether a call waits for it: the one form that needs no knowledge of
+/// the event or of the harness's version.
+pub fn block(reason: &str) -> Answer {
+    Answer { stdout: Vec::new(), stderr: line(reason), code: ExitCode::BLOCKED }
+}
+
+fn object(decision: WireDecision<'_>, code: ExitCode) -> Answer {
+    let answer = WireAnswer { hook_specific_output: decision };
+    let mut stdout = serde_json::to_vec(&answer).expect("strings and fixed keys are always JSON");
+    stdout.push(b'\n');
+    Answer { stdout, stderr: Vec::new(), code }
+}
+
+fn line(reason: &str) -> Vec<u8> {
+    format!("{reason}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stdout(verdict: &Verdict) -> String {
+        String::from_utf8(write(verdict).stdout).unwrap()
+    }
+
+    #[test]
+    fn the_wire_knows_no_word_but_ask_and_deny() {
+        assert_eq!(write(&Verdict::Pass(None)), Answer::silence());
+        assert_eq!(
+            stdout(&Verdict::Pass(Some("note".into()))),
+            "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"additionalContext\":\"note\"}}\n"
+        );
+        assert_eq!(
+            stdout(&Verdict::Ask("why".into())),
+            "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"ask\",\
+             \"permissionDecisionReason\":\"why\"}}\n"
+        );
+        let deny = write(&Verdict::Deny("no".into()));
+        assert_eq!(
+            String::from_utf8(deny.stdout).unwrap(),
+            "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"deny\",\
+             \"permissionDecisionReason\":\"no\"}}\n"
+        );
+        assert_eq!((deny.stderr, deny.code), (b"no\n".to_vec(), ExitCode::BLOCKED));
+    }
+
+    #[test]
+    fn unknown_fields_and_missing_optional_ones_are_fine() {
+        let event = read(br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","novelty":[1]}"#).unwrap();
+        let Event::Before(call) = event else { panic!("a call was expected: {event:?}") };
+        assert_eq!((call.tool.as_str(), call.arguments.get()), ("Bash", "null"));
+    }
+
+    #[test]
+    fn an_event_of_another_harness_is_told_apart_only_where_it_asks() {
+        for (bytes, harness) in [
+            (&br#"{"hook_event_name":"PreToolUse","turn_id":"t","model":"m","tool_name":"Bash"}"#[..], "Codex"),
+            (br#"{"hook_event_name":"beforeMCPExecution","conversation_id":"c","tool_name":"x"}"#, "Cursor"),
+            (br#"{"sessionId":"s","toolName":"bash","toolArgs":"{}"}"#, "Copilot"),
+            (br#"{"hook_event_name":"BeforeTool","tool_name":"mcp_a_b"}"#, "another harness"),
+            (br#"{"agent_action_name":"pre_mcp_tool_use","tool_info":{}}"#, "Windsurf"),
+        ] {
+            let fault = read(bytes).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::Harness);
+            assert!(fault.cause.contains(harness), "{}", fault.cause);
+        }
+        let other = read(br#"{"hook_event_name":"SessionStart","turn_id":"t"}"#).unwrap();
+        assert!(matches!(other, Event::Other(name) if name == "SessionStart"));
+    }
+
+    #[test]
+    fn a_field_given_twice_is_no_event() {
+        let fault = read(br#"{"hook_event_name":"Stop","hook_event_name":"PreToolUse","tool_name":"x"}"#).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Event);
+    }
+}

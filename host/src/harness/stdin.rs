@@ -1,0 +1,124 @@
+//! Reads one JSON object from a stream that may never end: some harnesses do not close the pipe.
+
+use std::io::{ErrorKind, Read};
+
+use crate::verdict::{Fault, FaultKind};
+
+/// The largest event that is read, in bytes. The largest argument seen in use is a file of some megabytes.
+pub const LARGEST_EVENT: usize = 64 * 1024 * 1024;
+
+/// Reads until one JSON object is complete. What follows it is left alone.
+///
+/// `too_late` is asked whenever a signal interrupts the read.
+///
+/// # Errors
+///
+/// A fault where the stream ends, fails, is too large or does not begin with an object, or where it became too late.
+pub fn read(mut stream: impl Read, too_late: impl Fn() -> bool) -> Result<Vec<u8>, Fault> {
+    let mut event = Vec::new();
+    let mut object = Object::default();
+    let mut chunk = [0; 16 * 1024];
+    loop {
+        let count = match stream.read(&mut chunk) {
+            Ok(0) if event.is_empty() => return Err(fault("standard input is empty; a hook gets its event there")),
+            Ok(0) => return Err(fault("standard input ended in the middle of the event")),
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::Interrupted && !too_late() => continue,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                return Err(Fault::new(FaultKind::Deadline, "no complete event came on standard input in time"));
+            }
+            Err(error) => return Err(fault(&format!("standard input cannot be read ({error})"))),
+        };
+        let end = object.end(&chunk[..count]).map_err(fault)?;
+        event.extend_from_slice(&chunk[..end.unwrap_or(count)]);
+        if end.is_some() {
+            return Ok(event);
+        }
+        if event.len() > LARGEST_EVENT {
+            return Err(fault(&format!("the event is larger than {} MiB", LARGEST_EVENT / 1024 / 1024)));
+        }
+    }
+}
+
+fn fault(cause: &str) -> Fault {
+    Fault::new(FaultKind::Event, cause)
+}
+
+/// Follows the bytes of an object only as far as is needed to see its end; whether it is JSON is the parser's matter.
+#[derive(Default)]
+struct Object {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Object {
+    /// Where the object ends in these bytes, if it does.
+    fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
+        for (position, &byte) in bytes.iter().enumerate() {
+            if self.in_string {
+                match byte {
+                    _ if self.escaped => self.escaped = false,
+                    b'\\' => self.escaped = true,
+                    b'"' => self.in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'{' | b'[' if self.depth > 0 || byte == b'{' => self.depth += 1,
+                b'}' | b']' if self.depth > 0 => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return Ok(Some(position + 1));
+                    }
+                }
+                b'"' if self.depth > 0 => self.in_string = true,
+                b' ' | b'\t' | b'\r' | b'\n' => {}
+                _ if self.depth > 0 => {}
+                _ => return Err("standard input does not begin with a JSON object"),
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hands out its pieces one by one, then blocks for ever as far as the reader can tell.
+    struct Open<'a>(std::vec::IntoIter<&'a [u8]>);
+
+    impl Read for Open<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let piece = self.0.next().ok_or(ErrorKind::Interrupted)?;
+            buffer[..piece.len()].copy_from_slice(piece);
+            Ok(piece.len())
+        }
+    }
+
+    fn from(pieces: &[&'static [u8]]) -> Result<String, Fault> {
+        read(Open(pieces.to_vec().into_iter()), || true).map(|event| String::from_utf8(event).unwrap())
+    }
+
+    #[test]
+    fn the_object_is_enough() {
+        assert_eq!(from(&[br#" {"a":"}\"","#, br#""b":[{}]} {"next":1}"#]).unwrap(), r#" {"a":"}\"","b":[{}]}"#);
+    }
+
+    #[test]
+    fn what_never_becomes_an_object_is_a_fault() {
+        assert_eq!(from(&[b"[1]"]).unwrap_err().kind, FaultKind::Event);
+        assert_eq!(from(&[b"hello"]).unwrap_err().kind, FaultKind::Event);
+        assert_eq!(from(&[b"{\"a\":1"]).unwrap_err().kind, FaultKind::Deadline);
+        assert_eq!(read(&b""[..], || false).unwrap_err().kind, FaultKind::Event);
+        assert_eq!(read(&b"{\"a\""[..], || false).unwrap_err().kind, FaultKind::Event);
+    }
+
+    #[test]
+    fn an_endless_event_is_cut_off() {
+        let endless = b"{\"a\":\"".chain(std::io::repeat(b'x'));
+        assert!(read(endless, || false).unwrap_err().cause.contains("larger"));
+    }
+}

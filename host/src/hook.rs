@@ -1,0 +1,197 @@
+//! The way of one call: event in, verdict, log line, answer out. Everything else in this library is a station on it.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::config::{self, Config, ConfigError, DEFAULT_DEADLINE_SECONDS, Places};
+use crate::event::{Call, Event};
+use crate::exit::ExitCode;
+use crate::harness::{Answer, claude_code, stdin};
+use crate::log::{self, Entry, Log, Phases};
+use crate::policy::{self, Identity};
+use crate::record::Record;
+use crate::verdict::{Fault, FaultKind, Verdict};
+use crate::watchdog::{self, Waiting};
+use crate::zerto::Zerto;
+use crate::{arguments, runtime};
+
+/// Handles one event from standard input, as a harness starts us, and says how the process has to end.
+pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
+    let mut deadline = started + Duration::from_secs_f64(DEFAULT_DEADLINE_SECONDS);
+    watchdog::arm(deadline);
+    let config = config::load(&Places::find(named_config));
+    if let Ok(config) = &config {
+        deadline = started + config.deadline();
+        watchdog::set_deadline(deadline);
+    }
+    let event = stdin::read(io::stdin().lock(), watchdog::too_late).and_then(|bytes| claude_code::read(&bytes));
+    let read = started.elapsed();
+    let decision = match event {
+        Ok(Event::Before(call)) => {
+            watchdog::expect(Waiting::Call);
+            judge(&config, &call, started, deadline)
+        }
+        Ok(Event::Other(name)) => {
+            watchdog::expect(Waiting::Nothing);
+            notice(&config, name)
+        }
+        Err(fault) => Decision::unreadable(fault),
+    };
+    deliver(decision, &config, started, read)
+}
+
+/// What came of an event: the answer, and what the log says of it.
+struct Decision {
+    answer: Answer,
+    /// None where nothing was decided and nothing went wrong.
+    entry: Option<Entry>,
+}
+
+impl Decision {
+    /// An event that cannot be read: whether a call waits for it is not known, so it is blocked.
+    fn unreadable(fault: Fault) -> Self {
+        let reason = fault.reason();
+        let mut entry = entry("", "", "");
+        (entry.verdict, entry.fault, entry.why) = ("deny", Some(fault.kind.word()), Some(fault.cause));
+        Self { answer: claude_code::block(&reason), entry: Some(entry) }
+    }
+}
+
+fn entry(session: &str, call: &str, tool: &str) -> Entry {
+    Entry {
+        at: log::now(),
+        session: session.to_owned(),
+        call: call.to_owned(),
+        tool: tool.to_owned(),
+        verdict: "silent",
+        fault: None,
+        why: None,
+        record: Record::default(),
+        policy: None,
+        ms: Phases::default(),
+    }
+}
+
+/// An event that cannot be gated is answered with silence. A configuration that cannot be used is a fault all the same,
+/// and the log is the place for it.
+fn notice(config: &Result<Config, ConfigError>, name: String) -> Decision {
+    let entry = config.as_ref().err().map(|error| Entry {
+        fault: Some(FaultKind::Configuration.word()),
+        why: Some(error.to_string()),
+        ..entry("", "", &name)
+    });
+    Decision { answer: Answer::silence(), entry }
+}
+
+/// Judges a call that is about to run. Whatever goes wrong here becomes a deny.
+fn judge(config: &Result<Config, ConfigError>, call: &Call, started: Instant, deadline: Instant) -> Decision {
+    let record = Arc::new(Mutex::new(Record::default()));
+    let mut entry = entry(&call.session_id, &call.call_id, &call.tool);
+    let (verdict, fault) = match decide(config, call, started, deadline, &record, &mut entry) {
+        Ok(verdict) => (verdict, None),
+        Err(fault) => (Verdict::Deny(fault.reason()), Some(fault)),
+    };
+    entry.verdict = verdict.word();
+    entry.why = match (&fault, &verdict) {
+        (Some(fault), _) => Some(fault.cause.clone()),
+        (None, Verdict::Pass(note)) => note.clone(),
+        (None, Verdict::Ask(reason) | Verdict::Deny(reason)) => Some(reason.clone()),
+    };
+    entry.fault = fault.map(|fault| fault.kind.word());
+    entry.record = record.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Decision { answer: claude_code::write(&verdict), entry: Some(entry) }
+}
+
+fn decide(
+    config: &Result<Config, ConfigError>,
+    call: &Call,
+    started: Instant,
+    deadline: Instant,
+    record: &Arc<Mutex<Record>>,
+    entry: &mut Entry,
+) -> Result<Verdict, Fault> {
+    let unusable = |error: &ConfigError| Fault::new(FaultKind::Configuration, error.to_string());
+    let config = config.as_ref().map_err(unusable)?;
+    let settings = config.policy.settings_json().map_err(|error| unusable(&error))?;
+    let loaded =
+        policy::load(&config.policy).map_err(|error| Fault::new(FaultKind::Policy, error.to_string()))?;
+    entry.policy = Some(named(&loaded.identity));
+    entry.ms.load = milliseconds(started.elapsed());
+    let (text, cut) = arguments::bounded(&call.arguments);
+    let question = runtime::Call {
+        harness: claude_code::NAME.to_owned(),
+        session_id: call.session_id.clone(),
+        call_id: call.call_id.clone(),
+        tool: call.tool.clone(),
+        server: call.server.as_ref().map(|server| runtime::Server {
+            name: server.name.clone(),
+            source: server.source.clone(),
+        }),
+        permission_mode: call.permission_mode.clone(),
+        arguments: text.into_owned(),
+        arguments_cut: cut,
+        nonce: nonce(),
+        settings,
+        extras: call.extras.to_string(),
+    };
+    // Zerto's waits end before the policy is interrupted, so that it can still put the cause into words.
+    let zerto_deadline = deadline - 2 * watchdog::grace(config.deadline());
+    let lent = Box::new(Zerto::new(config.zerto.clone(), zerto_deadline, Arc::clone(record)));
+    let verdict = runtime::before(&loaded.component, &config.policy.grants(), lent, &question)?;
+    Ok(config.ask.resolve(verdict, call.permission_mode.as_deref()).cleaned())
+}
+
+/// The policy as the log names it: twelve digits tell any two policies apart.
+fn named(identity: &Identity) -> String {
+    format!("{} sha256:{:.12}", identity.origin, identity.digest)
+}
+
+/// Eight fresh hexadecimal digits. The standard library seeds its hashers from the operating system.
+fn nonce() -> String {
+    format!("{:08x}", RandomState::new().build_hasher().finish() >> 32)
+}
+
+/// Writes the log line, then the answer: a call must not run before its decision is on record.
+fn deliver(decision: Decision, config: &Result<Config, ConfigError>, started: Instant, read: Duration) -> ExitCode {
+    let Decision { mut answer, entry } = decision;
+    if let Some(mut entry) = entry {
+        (entry.ms.read, entry.ms.total) = (milliseconds(read), milliseconds(started.elapsed()));
+        if let Err(trouble) = append(config, entry) {
+            answer.stderr.extend_from_slice(format!("holdpoint: {trouble}\n").as_bytes());
+        }
+    }
+    watchdog::expect(if answer.code == ExitCode::OK && answer.stdout.is_empty() { Waiting::Nothing } else { Waiting::Answer });
+    // Nothing can be done about a reader of errors that has gone; the exit code still tells.
+    let _ = io::stderr().write_all(&answer.stderr);
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(&answer.stdout).and_then(|()| stdout.flush()) {
+        Ok(()) => answer.code,
+        Err(error) => undelivered(&error, config),
+    }
+}
+
+/// The harness did not take the answer. Only the exit code is left to say that the call must not run.
+fn undelivered(error: &io::Error, config: &Result<Config, ConfigError>) -> ExitCode {
+    let fault = Fault::new(FaultKind::Answer, format!("the answer cannot be written ({error})"));
+    let _ = io::stderr().write_all(format!("{}\n", fault.reason()).as_bytes());
+    let mut entry = entry("", "", "");
+    (entry.verdict, entry.fault, entry.why) = ("deny", Some(fault.kind.word()), Some(fault.cause));
+    let _ = append(config, entry);
+    ExitCode::BLOCKED
+}
+
+fn append(config: &Result<Config, ConfigError>, entry: Entry) -> Result<(), String> {
+    let defaults = Config::default();
+    let config = &config.as_ref().unwrap_or(&defaults).log;
+    let path = config.path().map_err(|error| error.to_string())?;
+    let log = Log { path, largest_bytes: config.largest_bytes(), keep: config.keep() };
+    log.append(entry).map_err(|error| format!("the decision log {} cannot be written ({error})", log.path.display()))
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    // To microseconds: more digits than that are noise.
+    (duration.as_secs_f64() * 1_000_000.0).round() / 1_000.0
+}

@@ -1,0 +1,227 @@
+//! The decision log: one line of JSON a decision, written by many processes at once.
+//!
+//! A line is one `write` on a file opened for appending, so lines of different processes do not mix. A file that has
+//! grown too large is renamed under a lock; a process that still has it open writes its line into the renamed file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::record::Record;
+use crate::text;
+
+/// The longest reason that is kept, in characters.
+const LONGEST_REASON: usize = 400;
+/// The longest name that is kept, in characters.
+const LONGEST_NAME: usize = 160;
+
+/// One decision. Holds no arguments and no secrets: names of tools and machines, and what was decided.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    /// When it was decided, RFC 3339 in UTC.
+    pub at: String,
+    /// The session's id.
+    pub session: String,
+    /// The call's id.
+    pub call: String,
+    /// The tool, as the harness spells it. For an event that is no call, the event's name.
+    pub tool: String,
+    /// `pass`, `ask` or `deny`; for a fault in an event that cannot be gated, `silent`.
+    pub verdict: &'static str,
+    /// The kind of fault, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<&'static str>,
+    /// The reason or note.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What the decision was made of.
+    #[serde(flatten)]
+    pub record: Record,
+    /// The policy that decided: where it came from and its digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Milliseconds by phase.
+    pub ms: Phases,
+}
+
+/// Where a decision's time went, in milliseconds since the process started.
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+pub struct Phases {
+    /// Until the event was read, waiting for the harness included.
+    pub read: f64,
+    /// Until the policy was loaded.
+    pub load: f64,
+    /// Until it had decided.
+    pub total: f64,
+}
+
+impl Entry {
+    /// The entry with every text made safe to show and cut.
+    fn cleaned(mut self) -> Self {
+        for name in [&mut self.session, &mut self.call, &mut self.tool] {
+            *name = text::clean_line(name, LONGEST_NAME);
+        }
+        self.why = self.why.map(|why| text::clean_line(&why, LONGEST_REASON));
+        let record = &mut self.record;
+        record.tag = record.tag.take().map(|tag| text::clean_line(&tag, LONGEST_NAME));
+        for line in record.targets.iter_mut().chain(&mut record.troubles) {
+            *line = text::clean_line(line, LONGEST_REASON);
+        }
+        self
+    }
+}
+
+/// Where decisions are written.
+#[derive(Debug, Clone)]
+pub struct Log {
+    /// The current file.
+    pub path: PathBuf,
+    /// The size, in bytes, at which a new file is begun.
+    pub largest_bytes: u64,
+    /// How many full files are kept.
+    pub keep: u32,
+}
+
+impl Log {
+    /// Appends one entry, and begins a new file where this one is full.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's, where the file cannot be written.
+    pub fn append(&self, entry: Entry) -> io::Result<()> {
+        let mut line = serde_json::to_vec(&entry.cleaned())?;
+        line.push(b'\n');
+        if let Some(directory) = self.path.parent() {
+            create_private(directory)?;
+        }
+        let mut file = open_private(&self.path, OpenOptions::new().append(true).create(true))?;
+        file.write_all(&line)?;
+        if file.metadata()?.len() >= self.largest_bytes {
+            self.rotate()?;
+        }
+        Ok(())
+    }
+
+    /// Renames the full file, once, however many processes found it full.
+    fn rotate(&self) -> io::Result<()> {
+        let lock = open_private(&self.numbered("lock"), OpenOptions::new().write(true).create(true))?;
+        lock.lock()?;
+        if fs::metadata(&self.path).map_or(0, |metadata| metadata.len()) < self.largest_bytes {
+            return Ok(());
+        }
+        for older in (1..self.keep).rev() {
+            rename_if_there(&self.numbered(older), &self.numbered(older + 1))?;
+        }
+        if self.keep == 0 { fs::remove_file(&self.path) } else { fs::rename(&self.path, self.numbered(1)) }
+    }
+
+    fn numbered(&self, suffix: impl std::fmt::Display) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".{suffix}"));
+        name.into()
+    }
+}
+
+fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+fn create_private(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options.open(path)
+}
+
+/// This moment, RFC 3339 in UTC.
+pub fn now() -> String {
+    let format = time::format_description::well_known::Rfc3339;
+    let now = time::OffsetDateTime::now_utc();
+    now.replace_millisecond(now.millisecond()).unwrap_or(now).format(&format).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(call: &str) -> Entry {
+        Entry {
+            at: now(),
+            session: "s".into(),
+            call: call.into(),
+            tool: "mcp__a__\u{1b}[31mb".into(),
+            verdict: "deny",
+            fault: None,
+            why: Some("two\nlines".into()),
+            record: Record { targets: vec!["web\u{202e}01".into()], ..Record::default() },
+            policy: None,
+            ms: Phases::default(),
+        }
+    }
+
+    #[test]
+    fn a_line_holds_nothing_that_acts_on_a_terminal() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = Log { path: directory.path().join("new/decisions.log"), largest_bytes: 1 << 20, keep: 1 };
+        log.append(entry("c")).unwrap();
+        let text = fs::read_to_string(&log.path).unwrap();
+        assert_eq!(text.lines().count(), 1);
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["tool"], "mcp__a__\\u{1b}[31mb");
+        assert_eq!(line["why"], "two\\u{a}lines");
+        assert_eq!(line["targets"][0], "web\\u{202e}01");
+        assert!(line["at"].as_str().unwrap().ends_with('Z'));
+    }
+
+    #[test]
+    fn many_writers_lose_nothing_over_many_rotations() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = Log { path: directory.path().join("decisions.log"), largest_bytes: 4_000, keep: 1_000 };
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let log = &log;
+                scope.spawn(move || {
+                    for number in 0..50 {
+                        log.append(entry(&format!("{writer}-{number}"))).unwrap();
+                    }
+                });
+            }
+        });
+        let mut calls = Vec::new();
+        for file in fs::read_dir(directory.path()).unwrap() {
+            let file = file.unwrap().path();
+            for line in fs::read_to_string(file).unwrap().lines() {
+                let line: serde_json::Value = serde_json::from_str(line).unwrap();
+                calls.push(line["call"].as_str().unwrap().to_owned());
+            }
+        }
+        calls.sort();
+        calls.dedup();
+        assert_eq!(calls.len(), 400);
+    }
+
+    #[test]
+    fn only_so_many_full_files_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = Log { path: directory.path().join("decisions.log"), largest_bytes: 1, keep: 2 };
+        for number in 0..5 {
+            log.append(entry(&number.to_string())).unwrap();
+        }
+        let mut names: Vec<_> =
+            fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(names, ["decisions.log.1", "decisions.log.2", "decisions.log.lock"]);
+    }
+}

@@ -1,0 +1,146 @@
+//! Runs a policy: components, limits and the capabilities lent to them. Knows nothing of Zerto or of harnesses.
+
+mod bindings;
+pub mod capabilities;
+mod wasi;
+
+use std::sync::OnceLock;
+
+use wasmtime::component::{Component, HasSelf, Linker};
+use wasmtime::{Engine, ResourceLimiter, Store, Trap};
+
+pub use bindings::{Call, Server};
+use bindings::GuestPre;
+use capabilities::{Capabilities, State};
+
+use crate::verdict::{Fault, FaultKind, Verdict};
+
+/// The most memory, in bytes, that a policy gets. Bulk memory operations look at the epoch only as they begin, so this
+/// bounds their length too.
+const MOST_MEMORY: usize = 64 * 1024 * 1024;
+/// The most table elements that a policy gets.
+const MOST_ELEMENTS: usize = 20_000;
+/// The most core instances, memories and tables; adapters make some of each.
+const MOST_INSTANCES: usize = 100;
+/// The most bytes that one call between policy and host may carry, either way.
+const MOST_CARRIED: usize = 2 * 1024 * 1024;
+/// The most handles that a policy may hold.
+const MOST_HANDLES: usize = 1_000;
+
+/// The capabilities that there are, by the names of the interfaces in `wit/`.
+pub const CAPABILITIES: [&str; 4] = ["deadline", "log", "session", "zerto"];
+
+static ENGINE: OnceLock<Engine> = OnceLock::new();
+
+/// The engine, made once.
+pub fn engine() -> &'static Engine {
+    ENGINE.get_or_init(|| Engine::new(&holdpoint_engine::config()).expect("the engine's settings are known to be good"))
+}
+
+/// Ends whatever a policy is doing, at its next branch. Safe to call from a signal handler.
+pub fn interrupt() {
+    if let Some(engine) = ENGINE.get() {
+        engine.increment_epoch();
+    }
+}
+
+/// Asks a policy before a call.
+///
+/// # Errors
+///
+/// A fault where the component asks for more than it is granted, does not answer the contract, traps, or is
+/// interrupted.
+pub fn before(
+    component: &Component,
+    grants: &[String],
+    lent: Box<dyn Capabilities>,
+    call: &Call,
+) -> Result<Verdict, Fault> {
+    let linker = linker(component, grants)?;
+    let mut store = Store::new(engine(), State::new(lent));
+    store.limiter(|state| &mut state.limits);
+    store.set_epoch_deadline(1);
+    store.set_hostcall_fuel(MOST_CARRIED);
+    store.set_max_component_handles(MOST_HANDLES);
+    let unusable = |error: wasmtime::Error| {
+        trapped(&error).unwrap_or_else(|| Fault::new(FaultKind::Policy, format!("the policy cannot be started: {error:#}")))
+    };
+    let policy = linker
+        .instantiate_pre(component)
+        .and_then(GuestPre::new)
+        .and_then(|prepared| prepared.instantiate(&mut store))
+        .map_err(unusable)?;
+    let verdict = policy.holdpoint_policy_policy().call_before(&mut store, call).map_err(|error| {
+        trapped(&error).unwrap_or_else(|| Fault::new(FaultKind::Trap, format!("the policy failed: {error:#}")))
+    })?;
+    Ok(verdict.into())
+}
+
+/// The fault for an error that is a trap.
+fn trapped(error: &wasmtime::Error) -> Option<Fault> {
+    let trap = error.downcast_ref::<Trap>()?;
+    Some(match trap {
+        Trap::Interrupt => Fault::new(FaultKind::Deadline, "the policy did not answer in time"),
+        trap => Fault::new(FaultKind::Trap, format!("the policy trapped ({trap})")),
+    })
+}
+
+/// Links what the component imports and nothing else: our capabilities where they are granted, WASI where it asks for
+/// some.
+fn linker(component: &Component, grants: &[String]) -> Result<Linker<State>, Fault> {
+    let engine = engine();
+    let mut linker = Linker::new(engine);
+    for (import, _) in component.component_type().imports(engine) {
+        let (package, interface) = import.split_once('/').unwrap_or((import, ""));
+        let interface = interface.split('@').next().unwrap_or_default();
+        let linked = match package {
+            "holdpoint:policy" if CAPABILITIES.contains(&interface) && !grants.iter().any(|grant| grant == interface) => {
+                return Err(Fault::new(
+                    FaultKind::Policy,
+                    format!("the policy asks for the capability '{interface}', which policy.grants does not list"),
+                ));
+            }
+            "holdpoint:policy" => link_capability(&mut linker, interface),
+            _ => wasi::link(&mut linker, package, interface),
+        };
+        linked.map_err(|error| Fault::new(FaultKind::Policy, format!("'{import}' cannot be lent to the policy: {error:#}")))?;
+    }
+    Ok(linker)
+}
+
+fn link_capability(linker: &mut Linker<State>, interface: &str) -> wasmtime::Result<()> {
+    use bindings::holdpoint::policy;
+    match interface {
+        "deadline" => policy::deadline::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        "log" => policy::log::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        "session" => policy::session::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        "zerto" => policy::zerto::add_to_linker::<_, HasSelf<State>>(linker, |state| state),
+        // Types only: nothing to lend. What is unknown fails at instantiation, by name.
+        _ => Ok(()),
+    }
+}
+
+/// The limits of one policy's store.
+struct Limits;
+
+impl ResourceLimiter for Limits {
+    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= MOST_MEMORY)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= MOST_ELEMENTS)
+    }
+
+    fn instances(&self) -> usize {
+        MOST_INSTANCES
+    }
+
+    fn memories(&self) -> usize {
+        MOST_INSTANCES
+    }
+
+    fn tables(&self) -> usize {
+        MOST_INSTANCES
+    }
+}

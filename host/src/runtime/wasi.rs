@@ -1,0 +1,122 @@
+//! WASI for policies: present, so that any tool chain's components start, and empty.
+//!
+//! No files, no sockets, no environment, no arguments; what is written to stdout or stderr goes nowhere; clocks are
+//! coarse. Only what a component imports is linked, and a component that imports none pays for none.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use wasmtime::component::{HasData, Linker, ResourceTable};
+use wasmtime_wasi::cli::{WasiCli, WasiCliView};
+use wasmtime_wasi::clocks::{HostMonotonicClock, HostWallClock, WasiClocks, WasiClocksView};
+use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
+use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, random, sockets, sync};
+use wasmtime_wasi::random::WasiRandom;
+use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView};
+use wasmtime_wasi::{WasiCtx, WasiView};
+
+/// The most random bytes that one call gives.
+const MOST_RANDOM: u64 = 64 * 1024;
+
+/// Links one interface of WASI 0.2. One that is not known is left out, and the component then fails to start by name.
+pub(super) fn link<T: WasiView + 'static>(
+    linker: &mut Linker<T>,
+    package: &str,
+    interface: &str,
+) -> wasmtime::Result<()> {
+    match (package, interface) {
+        ("wasi:cli", "environment") => cli::environment::add_to_linker::<T, WasiCli>(linker, T::cli),
+        ("wasi:cli", "exit") => cli::exit::add_to_linker::<T, WasiCli>(linker, T::cli),
+        ("wasi:cli", "stdin") => cli::stdin::add_to_linker::<T, WasiCli>(linker, T::cli),
+        ("wasi:cli", "stdout") => cli::stdout::add_to_linker::<T, WasiCli>(linker, T::cli),
+        ("wasi:cli", "stderr") => cli::stderr::add_to_linker::<T, WasiCli>(linker, T::cli),
+        ("wasi:cli", "terminal-input") => cli::terminal_input::add_to_linker::<T, WasiCli>(linker, T::cli),
+        ("wasi:cli", "terminal-output") => cli::terminal_output::add_to_linker::<T, WasiCli>(linker, T::cli),
+        ("wasi:cli", "terminal-stdin") => cli::terminal_stdin::add_to_linker::<T, WasiCli>(linker, T::cli),
+        ("wasi:cli", "terminal-stdout") => cli::terminal_stdout::add_to_linker::<T, WasiCli>(linker, T::cli),
+        ("wasi:cli", "terminal-stderr") => cli::terminal_stderr::add_to_linker::<T, WasiCli>(linker, T::cli),
+        ("wasi:clocks", "monotonic-clock") => {
+            clocks::monotonic_clock::add_to_linker::<T, WasiClocks>(linker, T::clocks)
+        }
+        ("wasi:clocks", "wall-clock") => clocks::wall_clock::add_to_linker::<T, WasiClocks>(linker, T::clocks),
+        ("wasi:filesystem", "preopens") => {
+            filesystem::preopens::add_to_linker::<T, WasiFilesystem>(linker, T::filesystem)
+        }
+        ("wasi:filesystem", "types") => {
+            sync::filesystem::types::add_to_linker::<T, WasiFilesystem>(linker, T::filesystem)
+        }
+        ("wasi:io", "error") => sync::io::error::add_to_linker::<T, Table>(linker, |state| state.ctx().table),
+        ("wasi:io", "poll") => sync::io::poll::add_to_linker::<T, Table>(linker, |state| state.ctx().table),
+        ("wasi:io", "streams") => sync::io::streams::add_to_linker::<T, Table>(linker, |state| state.ctx().table),
+        ("wasi:random", "random") => {
+            random::random::add_to_linker::<T, WasiRandom>(linker, |state| state.ctx().ctx.random())
+        }
+        ("wasi:random", "insecure") => {
+            random::insecure::add_to_linker::<T, WasiRandom>(linker, |state| state.ctx().ctx.random())
+        }
+        ("wasi:random", "insecure-seed") => {
+            random::insecure_seed::add_to_linker::<T, WasiRandom>(linker, |state| state.ctx().ctx.random())
+        }
+        ("wasi:sockets", _) => link_sockets(linker, interface),
+        _ => Ok(()),
+    }
+}
+
+/// Sockets that open nothing: Python's tool chain imports them whether or not a policy uses any.
+fn link_sockets<T: WasiView + 'static>(linker: &mut Linker<T>, interface: &str) -> wasmtime::Result<()> {
+    match interface {
+        "instance-network" => sockets::instance_network::add_to_linker::<T, WasiSockets>(linker, T::sockets),
+        "ip-name-lookup" => sockets::ip_name_lookup::add_to_linker::<T, WasiSockets>(linker, T::sockets),
+        "network" => sockets::network::add_to_linker::<T, WasiSockets>(linker, &Default::default(), T::sockets),
+        "tcp" => sync::sockets::tcp::add_to_linker::<T, WasiSockets>(linker, T::sockets),
+        "tcp-create-socket" => sockets::tcp_create_socket::add_to_linker::<T, WasiSockets>(linker, T::sockets),
+        "udp" => sync::sockets::udp::add_to_linker::<T, WasiSockets>(linker, T::sockets),
+        "udp-create-socket" => {
+            sync::sockets::udp_create_socket::add_to_linker::<T, WasiSockets>(linker, T::sockets)
+        }
+        _ => Ok(()),
+    }
+}
+
+struct Table;
+
+impl HasData for Table {
+    type Data<'a> = &'a mut ResourceTable;
+}
+
+/// The empty context.
+pub(super) fn context() -> WasiCtx {
+    WasiCtx::builder()
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false)
+        .max_random_size(MOST_RANDOM)
+        .wall_clock(Seconds)
+        .monotonic_clock(Milliseconds(Instant::now()))
+        .build()
+}
+
+/// The time of day, in whole seconds: enough for a policy that looks at office hours.
+struct Seconds;
+
+impl HostWallClock for Seconds {
+    fn resolution(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_secs(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs()))
+    }
+}
+
+/// Time since the start, in whole milliseconds: too coarse to measure what the host does.
+struct Milliseconds(Instant);
+
+impl HostMonotonicClock for Milliseconds {
+    fn resolution(&self) -> u64 {
+        1_000_000
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_mul(1_000_000)
+    }
+}

@@ -1,0 +1,120 @@
+//! What is answered before a call, and what is not a verdict: a fault.
+
+use crate::text;
+
+/// A policy's answer before a call. There is no *allow*: a policy only tightens what the harness would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing against the call; the note, where there is one, is for the model.
+    Pass(Option<String>),
+    /// A human decides; the reason is for that human.
+    Ask(String),
+    /// The call must not run; the reason is for the model.
+    Deny(String),
+}
+
+impl Verdict {
+    /// The word for it in logs.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Pass(_) => "pass",
+            Self::Ask(_) => "ask",
+            Self::Deny(_) => "deny",
+        }
+    }
+
+    /// The same verdict with its text made safe to show and cut to what a harness takes. A policy is not trusted to
+    /// have done so: its text can carry names from Zerto and from the call.
+    pub fn cleaned(self) -> Self {
+        match self {
+            Self::Pass(note) => Self::Pass(note.map(|note| text::clean(&note, text::LONGEST))),
+            Self::Ask(reason) => Self::Ask(text::clean(&reason, text::LONGEST)),
+            Self::Deny(reason) => Self::Deny(text::clean(&reason, text::LONGEST)),
+        }
+    }
+}
+
+/// Something went wrong on our side. Never a verdict; what it becomes is the stance: before a call a deny, elsewhere
+/// silence and a line in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The row of the stance table that this belongs to, for logs and scripts.
+    pub kind: FaultKind,
+    /// What happened, and what to do about it.
+    pub cause: String,
+}
+
+impl Fault {
+    /// A fault of this kind with its cause in words.
+    pub fn new(kind: FaultKind, cause: impl Into<String>) -> Self {
+        Self { kind, cause: cause.into() }
+    }
+
+    /// The reason that the harness gets where the fault blocks a call.
+    pub fn reason(&self) -> String {
+        let text = format!(
+            "Holdpoint could not judge this call, so it does not run: {} This is a fault of the guard's set-up, not of \
+             the call; tell the user.",
+            sentence(&self.cause)
+        );
+        text::clean(&text, text::LONGEST)
+    }
+}
+
+/// The kinds of fault: the rows of the stance table in `docs/stances.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// Standard input held no event that can be read.
+    Event,
+    /// The event comes from a harness that this hook was not told of.
+    Harness,
+    /// The configuration cannot be read or used.
+    Configuration,
+    /// The policy cannot be loaded.
+    Policy,
+    /// The policy trapped, or ran out of memory, fuel or handles.
+    Trap,
+    /// The deadline passed.
+    Deadline,
+    /// The answer cannot be delivered.
+    Answer,
+    /// The host itself failed: a panic, a signal.
+    Host,
+}
+
+impl FaultKind {
+    /// The word for it in logs.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Harness => "harness",
+            Self::Configuration => "configuration",
+            Self::Policy => "policy",
+            Self::Trap => "trap",
+            Self::Deadline => "deadline",
+            Self::Answer => "answer",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// The cause as a sentence: our error texts are lower-case fragments.
+fn sentence(fragment: &str) -> String {
+    let mut letters = fragment.chars();
+    let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    let end = if fragment.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_told_as_a_sentence_with_a_cut_and_cleaned_cause() {
+        let fault = Fault::new(FaultKind::Configuration, format!("bad \u{1b}[31m key {}", "x".repeat(20_000)));
+        let reason = fault.reason();
+        assert!(reason.contains("Bad \\u{1b}[31m key"), "{reason}");
+        assert!(reason.len() < 9_000);
+    }
+}

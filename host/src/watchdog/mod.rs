@@ -1,0 +1,126 @@
+//! The last word: whatever happens to this process, a call that waits for it gets a deny and not a guess.
+//!
+//! Most harnesses let a call run when its hook panics, is killed by a signal or takes too long. So panics, signals that
+//! can be caught and the deadline itself end here, in a few writes that need no memory and no lock, and in `_exit`.
+
+#[cfg(not(unix))]
+mod thread;
+#[cfg(unix)]
+mod unix;
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+#[cfg(not(unix))]
+use thread as platform;
+#[cfg(unix)]
+use unix as platform;
+
+use crate::exit::ExitCode;
+use crate::runtime;
+
+/// What is known of the event, and so what the last word has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Waiting {
+    /// The event has not been read: block, in the form that needs no knowledge of it.
+    Unknown = 0,
+    /// A call waits for the answer: deny it.
+    Call = 1,
+    /// Nothing waits: stay silent.
+    Nothing = 2,
+    /// The answer is being written: block without adding to it.
+    Answer = 3,
+}
+
+static WAITING: AtomicU8 = AtomicU8::new(Waiting::Unknown as u8);
+static LATE: AtomicBool = AtomicBool::new(false);
+
+/// The time before the deadline, at most, in which the host still tries to answer in an orderly way.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Arms the watchdog: panics and signals from now on, and the deadline from the start of the process.
+pub fn arm(deadline: Instant) {
+    std::panic::set_hook(Box::new(|_| last_word(Cause::Panic)));
+    platform::catch_signals();
+    set_deadline(deadline);
+}
+
+/// Moves the deadline.
+pub fn set_deadline(deadline: Instant) {
+    let left = deadline.saturating_duration_since(Instant::now());
+    platform::start_timer(left.saturating_sub(grace(left)), grace(left));
+}
+
+/// How long before the deadline the policy is interrupted and waits are given up.
+pub fn grace(left: Duration) -> Duration {
+    GRACE.min(left / 10)
+}
+
+/// Says what the last word would have to be from now on.
+pub fn expect(waiting: Waiting) {
+    WAITING.store(waiting as u8, Ordering::SeqCst);
+}
+
+/// Whether the deadline is so near that nothing more should be begun.
+pub fn too_late() -> bool {
+    LATE.load(Ordering::SeqCst)
+}
+
+/// The first time, the policy is interrupted so that the host can answer in an orderly way; the second time there is no
+/// more time for that. Async-signal-safe.
+fn time_passed() {
+    if LATE.swap(true, Ordering::SeqCst) {
+        last_word(Cause::Deadline);
+    }
+    runtime::interrupt();
+}
+
+/// Why the last word is spoken.
+#[derive(Debug, Clone, Copy)]
+enum Cause {
+    Deadline,
+    Panic,
+    Signal,
+}
+
+/// The deny, once as JSON and once as text. Written beforehand, since a signal handler cannot format.
+macro_rules! deny {
+    ($reason:literal) => {
+        (
+            concat!(
+                "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"deny\",",
+                "\"permissionDecisionReason\":\"",
+                $reason,
+                "\"}}\n"
+            ),
+            concat!($reason, "\n"),
+        )
+    };
+}
+
+/// Ends the process with the answer that fits what is waiting. Async-signal-safe.
+fn last_word(cause: Cause) -> ! {
+    let (json, text) = match cause {
+        Cause::Deadline => deny!(
+            "Holdpoint had no answer before its deadline, so this call does not run: no checkpoint was confirmed. Tell \
+             the user."
+        ),
+        Cause::Panic => deny!(
+            "Holdpoint itself failed while it judged this call, so the call does not run. This is a fault of the guard, \
+             not of the call; tell the user."
+        ),
+        Cause::Signal => deny!(
+            "Holdpoint was ended by a signal while it judged this call, so the call does not run. Tell the user."
+        ),
+    };
+    let waiting = WAITING.load(Ordering::SeqCst);
+    if waiting == Waiting::Nothing as u8 {
+        platform::end(ExitCode::OK);
+    }
+    if waiting == Waiting::Call as u8 {
+        platform::write(platform::STDOUT, json.as_bytes());
+    }
+    platform::write(platform::STDERR, text.as_bytes());
+    platform::end(ExitCode::BLOCKED)
+}

@@ -1,0 +1,107 @@
+//! Signals and a timer, without a thread: a thread of its own costs a tenth of a decision.
+#![expect(unsafe_code, reason = "signal handlers and timers have no safe interface")]
+
+use std::time::Duration;
+
+use super::{Cause, last_word, time_passed};
+use crate::exit::ExitCode;
+
+pub(super) const STDOUT: libc::c_int = libc::STDOUT_FILENO;
+pub(super) const STDERR: libc::c_int = libc::STDERR_FILENO;
+
+/// Signals that would end the process in a way that a harness takes for "go on".
+const FATAL: [libc::c_int; 13] = [
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGHUP,
+    libc::SIGILL,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGSEGV,
+    libc::SIGSYS,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGXCPU,
+];
+
+/// Has to run before the engine starts: it keeps our handlers of memory faults for those that are not a policy's.
+pub(super) fn catch_signals() {
+    for signal in FATAL {
+        handle(signal, on_fatal, libc::SA_ONSTACK);
+    }
+    // Without SA_RESTART: a read of standard input has to end when the time has passed.
+    handle(libc::SIGALRM, on_alarm, libc::SA_ONSTACK);
+    for ignored in [libc::SIGPIPE, libc::SIGXFSZ] {
+        // SAFETY: ignoring a signal touches no memory. The write that meant it fails with an error instead.
+        unsafe { libc::signal(ignored, libc::SIG_IGN) };
+    }
+}
+
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int), flags: libc::c_int) {
+    // SAFETY: the handlers do nothing but store atomics, write and end the process; the structure is fully set.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as libc::sighandler_t;
+        action.sa_flags = flags;
+        libc::sigfillset(&raw mut action.sa_mask);
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+    }
+}
+
+extern "C" fn on_fatal(_: libc::c_int) {
+    last_word(Cause::Signal);
+}
+
+extern "C" fn on_alarm(_: libc::c_int) {
+    // SAFETY: reads and writes this thread's own errno, which the interrupted code may be about to look at.
+    let saved = unsafe { *errno() };
+    time_passed();
+    // SAFETY: as above.
+    unsafe { *errno() = saved };
+}
+
+#[cfg(any(target_os = "linux", target_os = "emscripten"))]
+unsafe fn errno() -> *mut libc::c_int {
+    // SAFETY: the caller keeps the pointer to its own thread.
+    unsafe { libc::__errno_location() }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "emscripten")))]
+unsafe fn errno() -> *mut libc::c_int {
+    // SAFETY: the caller keeps the pointer to its own thread.
+    unsafe { libc::__error() }
+}
+
+/// Fires once after `first` and again after `then`.
+pub(super) fn start_timer(first: Duration, then: Duration) {
+    let timer = libc::itimerval { it_value: timeval(first), it_interval: timeval(then) };
+    // SAFETY: the structure lives through the call, and the handler is in place.
+    unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
+}
+
+/// Never zero, which would switch the timer off.
+fn timeval(duration: Duration) -> libc::timeval {
+    let duration = duration.max(Duration::from_millis(1));
+    libc::timeval {
+        tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_usec: duration.subsec_micros().cast_signed() as libc::suseconds_t,
+    }
+}
+
+/// Writes what fits without waiting: a reader that does not read must not keep the process alive.
+pub(super) fn write(descriptor: libc::c_int, bytes: &[u8]) {
+    let mut ready = libc::pollfd { fd: descriptor, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: both calls are async-signal-safe, and the structure and the bytes live through them.
+    unsafe {
+        if libc::poll(&raw mut ready, 1, 0) == 1 && ready.revents & libc::POLLOUT != 0 {
+            libc::write(descriptor, bytes.as_ptr().cast(), bytes.len());
+        }
+    }
+}
+
+pub(super) fn end(code: ExitCode) -> ! {
+    // SAFETY: ends the process without running anything of it.
+    unsafe { libc::_exit(code.number()) }
+}

@@ -1,0 +1,303 @@
+//! The capability `zerto`, over a real ZVM. Nothing is read, resolved or started before a policy asks.
+
+use std::env;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use holdpoint_zerto as zvm;
+use tokio::runtime::Runtime;
+
+use crate::config::{self, LoginKind};
+use crate::private;
+use crate::record::{Record, Seen, ZertoTimes};
+use crate::runtime::capabilities::{Capabilities, CaptureResult, Checkpoint, Direction, Error, VmRow, VpgState};
+
+/// The longest secret that is read from a file, in bytes.
+const LONGEST_SECRET: u64 = 64 * 1024;
+
+/// Zerto for one decision.
+pub struct Zerto {
+    config: config::Zerto,
+    deadline: Instant,
+    record: Arc<Mutex<Record>>,
+    connection: Option<Connection>,
+}
+
+struct Connection {
+    // Never dropped: a name look-up that hangs in a thread of the runtime would be waited for. The process ends first.
+    runtime: std::mem::ManuallyDrop<Runtime>,
+    zvm: zvm::Zvm,
+}
+
+impl Zerto {
+    /// Lends Zerto until the deadline. What is asked and seen goes into the record.
+    pub fn new(config: config::Zerto, deadline: Instant, record: Arc<Mutex<Record>>) -> Self {
+        Self { config, deadline, record, connection: None }
+    }
+
+    fn connection(&mut self) -> Result<&Connection, Error> {
+        if self.connection.is_none() {
+            let settings = settings(&self.config, self.deadline)?;
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(|error| Error::Unreachable(format!("the network cannot be used ({error})")))?;
+            let zvm = zvm::Zvm::new(settings).map_err(from_zvm)?;
+            self.connection = Some(Connection { runtime: std::mem::ManuallyDrop::new(runtime), zvm });
+        }
+        Ok(self.connection.as_ref().expect("it was just made"))
+    }
+
+    /// Asks the ZVM, and records how that went.
+    fn ask<T>(
+        &mut self,
+        question: impl AsyncFnOnce(&zvm::Zvm) -> Result<T, zvm::Error>,
+    ) -> Result<T, Error> {
+        let answer = self
+            .connection()
+            .and_then(|connection| connection.runtime.block_on(question(&connection.zvm)).map_err(from_zvm));
+        if let Err(error) = &answer {
+            self.record().troubles.push(words(error));
+        }
+        self.record_times();
+        answer
+    }
+
+    fn record_times(&mut self) {
+        if let Some(connection) = &self.connection {
+            let spent = connection.zvm.timings();
+            self.record().zerto = Some(ZertoTimes {
+                log_in_ms: spent.log_in,
+                look_up_ms: spent.look_up,
+                insert_ms: spent.insert,
+                wait_ms: spent.journal,
+                requests: spent.requests,
+            });
+        }
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn target(&self, name: &str) {
+        let mut record = self.record();
+        if !record.targets.iter().any(|target| target == name) {
+            record.targets.push(name.to_owned());
+        }
+    }
+}
+
+impl Capabilities for Zerto {
+    fn find_vms_by_name(&mut self, name: &str) -> Result<Vec<VmRow>, Error> {
+        self.target(name);
+        self.ask(async |zvm| zvm.find_vms_by_name(name).await).map(|rows| rows.into_iter().map(row).collect())
+    }
+
+    fn find_vms_by_identifier(&mut self, identifier: &str) -> Result<Vec<VmRow>, Error> {
+        self.target(identifier);
+        self.ask(async |zvm| zvm.find_vms_by_identifier(identifier).await).map(|rows| rows.into_iter().map(row).collect())
+    }
+
+    fn vpg(&mut self, identifier: &str) -> Result<VpgState, Error> {
+        let state = self.ask(async |zvm| zvm.vpg(identifier).await)?;
+        Ok(VpgState {
+            vpg_identifier: state.vpg_identifier,
+            vpg_name: state.vpg_name,
+            status: state.status,
+            sub_status: state.sub_status,
+            description: state.description,
+        })
+    }
+
+    fn capture(&mut self, vpgs: Vec<String>, tag: String) -> Vec<CaptureResult> {
+        self.record().tag = Some(tag.clone());
+        let outcomes = match self.ask(async |zvm| Ok(zvm.capture(&vpgs, &tag).await)) {
+            Ok(outcomes) => outcomes.into_iter().map(|outcome| outcome.map(checkpoint).map_err(from_zvm)).collect(),
+            Err(error) => vec![Err(error); vpgs.len()],
+        };
+        let mut record = self.record();
+        for outcome in &outcomes {
+            match outcome {
+                Ok(seen) => record.checkpoints.push(Seen {
+                    vpg: seen.vpg_identifier.clone(),
+                    checkpoint: seen.identifier.clone(),
+                    time: seen.time.clone(),
+                }),
+                Err(error) => record.troubles.push(words(error)),
+            }
+        }
+        drop(record);
+        vpgs.into_iter()
+            .zip(outcomes)
+            .map(|(vpg_identifier, outcome)| CaptureResult { vpg_identifier, outcome })
+            .collect()
+    }
+
+    fn cadence(&mut self, vpg: &str) -> Result<Option<u64>, Error> {
+        let cadence = self.ask(async |zvm| zvm.cadence(vpg).await)?;
+        Ok(cadence.map(|cadence| u64::try_from(cadence.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    fn note(&mut self, line: String) {
+        self.record().note(&line);
+    }
+
+    fn time_left(&mut self) -> u64 {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// From configuration to what the ZVM's module wants. Reads the secret: nothing before this does.
+fn settings(config: &config::Zerto, deadline: Instant) -> Result<zvm::Settings, Error> {
+    let missing = |key: &str| Error::Unreachable(format!("zerto.{key} is not configured"));
+    let url = config.url.clone().ok_or_else(|| missing("url"))?;
+    let username = || config.username.clone().ok_or_else(|| missing("username"));
+    let secret = secret(config)?;
+    let login = match config.login {
+        LoginKind::Password => zvm::Login::Password {
+            client_id: config.client_id.clone().unwrap_or_else(|| "zerto-client".into()),
+            username: username()?,
+            password: secret,
+        },
+        LoginKind::ClientCredentials => zvm::Login::ClientCredentials {
+            client_id: config.client_id.clone().ok_or_else(|| missing("client_id"))?,
+            client_secret: secret,
+        },
+        LoginKind::WindowsSession => zvm::Login::WindowsSession { username: username()?, password: secret },
+    };
+    Ok(zvm::Settings { url, login, trust: trust(config)?, deadline, longest_wait: config.longest_wait() })
+}
+
+fn trust(config: &config::Zerto) -> Result<zvm::Trust, Error> {
+    Ok(match (&config.pin, &config.ca_file, config.verify()) {
+        (_, _, false) => zvm::Trust::Nothing,
+        (Some(pin), _, true) => zvm::Trust::Pin(fingerprint(pin).ok_or_else(|| {
+            Error::Unreachable("zerto.pin has to be 'sha256:' and 64 hexadecimal digits".into())
+        })?),
+        (None, Some(path), true) => {
+            let open = File::open(path).and_then(|file| file.metadata());
+            if open.is_ok_and(|metadata| private::writable_by_others(&metadata)) {
+                let path = path.display();
+                let text = format!("zerto.ca_file may be written by others; mend it with: chmod go-w {path}");
+                return Err(Error::Unreachable(text));
+            }
+            zvm::Trust::CaFile(path.clone())
+        }
+        (None, None, true) => zvm::Trust::System,
+    })
+}
+
+/// `sha256:` and 64 hexadecimal digits, with or without colons between the bytes, as `openssl x509` prints them.
+fn fingerprint(pin: &str) -> Option<[u8; 32]> {
+    let digits: String = pin.strip_prefix("sha256:")?.chars().filter(|&letter| letter != ':').collect();
+    if digits.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, position) in bytes.iter_mut().zip((0..64).step_by(2)) {
+        *byte = u8::from_str_radix(&digits[position..position + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+fn secret(config: &config::Zerto) -> Result<zvm::Secret, Error> {
+    if let Some(name) = &config.secret_env {
+        let value = env::var(name).ok().filter(|value| !value.is_empty());
+        return value.map(zvm::Secret::new).ok_or_else(|| {
+            Error::Unauthorized(format!("the environment variable {name}, which zerto.secret_env names, is not set"))
+        });
+    }
+    if let Some(path) = &config.secret_file {
+        return secret_from_file(path);
+    }
+    if let Some(password) = &config.legacy_password {
+        return Ok(zvm::Secret::new(password.0.clone()));
+    }
+    Err(Error::Unauthorized("neither zerto.secret_env nor zerto.secret_file is configured".into()))
+}
+
+fn secret_from_file(path: &Path) -> Result<zvm::Secret, Error> {
+    let unreadable = |cause: std::io::Error| {
+        Error::Unauthorized(format!("zerto.secret_file {} cannot be read ({cause})", path.display()))
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    if private::readable_by_others(&file.metadata().map_err(unreadable)?) {
+        let path = path.display();
+        let text = format!("zerto.secret_file may be read by others; mend it with: chmod 600 {path}");
+        return Err(Error::Unauthorized(text));
+    }
+    let mut text = String::new();
+    file.take(LONGEST_SECRET).read_to_string(&mut text).map_err(unreadable)?;
+    // Editors end a file with a line break, which is no part of the secret.
+    Ok(zvm::Secret::new(text.trim_end_matches(['\r', '\n'])))
+}
+
+fn row(row: zvm::VmRow) -> VmRow {
+    VmRow {
+        vm_identifier: row.vm_identifier,
+        vm_name: row.vm_name,
+        vpg_identifier: row.vpg_identifier,
+        vpg_name: row.vpg_name,
+        status: row.status,
+        sub_status: row.sub_status,
+        vm_exists: row.vm_exists,
+        direction: match row.direction {
+            zvm::Direction::ProtectedHere => Direction::ProtectedHere,
+            zvm::Direction::RecoveredHere => Direction::RecoveredHere,
+            zvm::Direction::Unknown => Direction::Unknown,
+        },
+        extras: row.extras.to_string(),
+    }
+}
+
+fn checkpoint(seen: zvm::Checkpoint) -> Checkpoint {
+    Checkpoint {
+        identifier: seen.identifier,
+        vpg_identifier: seen.vpg_identifier,
+        tag: seen.tag,
+        time: seen.time,
+    }
+}
+
+fn from_zvm(error: zvm::Error) -> Error {
+    match error {
+        zvm::Error::NotFound => Error::NotFound,
+        zvm::Error::Refused(text) => Error::Refused(text),
+        zvm::Error::Unauthorized(text) => Error::Unauthorized(text),
+        zvm::Error::Unreachable(text) => Error::Unreachable(text),
+        zvm::Error::TimedOut(text) => Error::TimedOut(text),
+        zvm::Error::Malformed(text) => Error::Malformed(text),
+    }
+}
+
+fn words(error: &Error) -> String {
+    match error {
+        Error::NotFound => "not found".into(),
+        Error::Refused(text) => format!("refused: {text}"),
+        Error::Unauthorized(text) => format!("unauthorized: {text}"),
+        Error::Unreachable(text) => format!("unreachable: {text}"),
+        Error::TimedOut(text) => format!("timed out: {text}"),
+        Error::Malformed(text) => format!("malformed answer: {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_is_read_as_tools_print_it() {
+        let plain = format!("sha256:{}", "0a".repeat(32));
+        let with_colons = format!("sha256:{}", vec!["0A"; 32].join(":"));
+        assert_eq!(fingerprint(&plain), Some([10; 32]));
+        assert_eq!(fingerprint(&with_colons), Some([10; 32]));
+        for bad in ["", "0a0a", "sha256:0a", "md5:0a", &format!("sha256:{}", "zz".repeat(32)), &format!("sha256:{}", "ä".repeat(32))] {
+            assert_eq!(fingerprint(bad), None, "{bad}");
+        }
+    }
+}

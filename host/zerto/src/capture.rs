@@ -1,0 +1,202 @@
+//! One capture: the insert of a tagged checkpoint, and the wait until it stands in the VPG's journal.
+
+use std::future::pending;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::Zvm;
+use crate::api::Insert;
+use crate::clock;
+use crate::error::Error;
+use crate::journal;
+use crate::model::Checkpoint;
+use crate::wire::{Entry, Task};
+
+/// So many polls in a row may fail before the wait is given up.
+const MOST_FAILURES: u32 = 5;
+
+/// A capture under way.
+pub(crate) struct Capture<'a> {
+    zvm: &'a Zvm,
+    vpg: &'a str,
+    tag: &'a str,
+    begun: Instant,
+    progress: Mutex<Progress>,
+}
+
+/// How far it has come.
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    /// When the insert was last sent.
+    sent: Option<Instant>,
+    /// When the insert was first answered, or its answer given up.
+    waiting: Option<Instant>,
+    cadence: Option<Duration>,
+}
+
+impl<'a> Capture<'a> {
+    pub(crate) fn new(zvm: &'a Zvm, vpg: &'a str, tag: &'a str) -> Self {
+        Self {
+            zvm,
+            vpg,
+            tag,
+            begun: Instant::now(),
+            progress: Mutex::default(),
+        }
+    }
+
+    /// Runs it to its end, which is never later than the deadline.
+    pub(crate) async fn run(&self) -> Result<Checkpoint, Error> {
+        timeout_at(self.zvm.deadline, self.insert_and_wait())
+            .await
+            .unwrap_or_else(|_| Err(self.timed_out()))
+    }
+
+    /// How long the insert took to be answered, or has taken until now.
+    pub(crate) fn insert_time(&self) -> Duration {
+        self.progress().waiting.unwrap_or_else(Instant::now) - self.begun
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn insert_and_wait(&self) -> Result<Checkpoint, Error> {
+        let Some(task) = self.insert().await? else {
+            return self.recover().await;
+        };
+        self.wait(Some(&task)).await
+    }
+
+    /// Sends the insert; none where its answer was lost.
+    async fn insert(&self) -> Result<Option<String>, Error> {
+        self.progress().sent = Some(Instant::now());
+        let insert = self.zvm.api.insert(self.vpg, self.tag).await?;
+        self.progress().waiting.get_or_insert_with(Instant::now);
+        Ok(match insert {
+            Insert::Accepted(task) => Some(task),
+            Insert::Lost => None,
+        })
+    }
+
+    /// Goes on after a lost answer. An insert is not idempotent, so it is sent again only when the checkpoint of the
+    /// first has had its time to surface. Whichever of the two surfaces will do.
+    async fn recover(&self) -> Result<Checkpoint, Error> {
+        let lost = Instant::now();
+        let left = self.zvm.deadline.duration_since(lost).min(self.zvm.longest_wait);
+        if let Some(found) = self
+            .watch(|cadence| lost + journal::lost_wait(cadence, left))
+            .await?
+        {
+            return Ok(found);
+        }
+        let task = match self.insert().await {
+            Ok(task) => task,
+            Err(Error::Unreachable(_)) => None,
+            Err(error) => return Err(error),
+        };
+        self.wait(task.as_deref()).await
+    }
+
+    /// Waits for the journal, or for the task to fail.
+    async fn wait(&self, task: Option<&str>) -> Result<Checkpoint, Error> {
+        let sent = self.progress().sent.unwrap_or(self.begun);
+        let end = |cadence| {
+            self.zvm
+                .deadline
+                .min(sent + journal::longest_wait(cadence, self.zvm.longest_wait))
+        };
+        let journal = pin!(self.watch(end));
+        let found = match task {
+            None => journal.await?,
+            Some(task) => match select(journal, pin!(self.failure(task))).await {
+                Either::Left((found, _)) => found?,
+                Either::Right((error, _)) => return Err(error),
+            },
+        };
+        found.ok_or_else(|| self.timed_out())
+    }
+
+    /// Reads the journal until the tag stands in it, or until the end, which can depend on the cadence.
+    async fn watch(&self, end: impl Fn(Option<Duration>) -> Instant) -> Result<Option<Checkpoint>, Error> {
+        let mut failures = 0;
+        loop {
+            let cadence = self.progress().cadence;
+            match timeout_at(end(cadence), self.read_journal()).await {
+                Err(_) => return Ok(None),
+                Ok(Ok(Some(found))) => return Ok(Some(found)),
+                Ok(Ok(None)) => failures = 0,
+                Ok(Err(error)) => {
+                    failures += 1;
+                    if failures == MOST_FAILURES || matches!(error, Error::Unauthorized(_)) {
+                        return Err(error);
+                    }
+                }
+            }
+            let cadence = self.progress().cadence;
+            let next = Instant::now() + journal::back_off(self.interval(), failures);
+            sleep_until(next.min(end(cadence))).await;
+            if Instant::now() >= end(cadence) {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn read_journal(&self) -> Result<Option<Checkpoint>, Error> {
+        let entries = self.zvm.read_journal(self.vpg, self.begun).await?;
+        if let Some(cadence) = journal::cadence(&entries) {
+            self.progress().cadence = Some(cadence);
+        }
+        journal::find(&entries, self.tag)
+            .map(|entry| self.checkpoint(entry))
+            .transpose()
+    }
+
+    fn checkpoint(&self, entry: &Entry) -> Result<Checkpoint, Error> {
+        let identifier = entry.identifier.clone();
+        Ok(Checkpoint {
+            identifier: identifier.ok_or_else(|| Error::malformed("a checkpoint without an identifier"))?,
+            vpg_identifier: self.vpg.to_owned(),
+            tag: self.tag.to_owned(),
+            time: entry.time.map(clock::format).unwrap_or_default(),
+        })
+    }
+
+    /// Follows the task, and comes back only if it fails. A task that cannot be asked for is no failure, and neither is
+    /// one that the ZVM has forgotten: the journal decides.
+    async fn failure(&self, task: &str) -> Error {
+        loop {
+            match self.zvm.api.task(task).await {
+                Ok(Task::Failed(reason)) => return Error::Refused(reason),
+                Ok(Task::Completed) | Err(Error::NotFound) => return pending().await,
+                Ok(Task::Running) | Err(_) => sleep_until(Instant::now() + self.interval()).await,
+            }
+        }
+    }
+
+    fn interval(&self) -> Duration {
+        let progress = *self.progress();
+        journal::interval(progress.sent.unwrap_or(self.begun).elapsed(), progress.cadence)
+    }
+
+    fn timed_out(&self) -> Error {
+        let Progress { sent, cadence, .. } = *self.progress();
+        let Some(sent) = sent else {
+            return Error::timed_out("the deadline passed before the checkpoint was asked for");
+        };
+        let cadence = cadence.map_or_else(
+            || "unknown".into(),
+            |cadence| format!("{:.1} s", cadence.as_secs_f64()),
+        );
+        Error::timed_out(format!(
+            "the checkpoint was not in the journal after {:.1} s (cadence: {cadence}); it may still surface, with the \
+             tag {:?}",
+            sent.elapsed().as_secs_f64(),
+            self.tag
+        ))
+    }
+}

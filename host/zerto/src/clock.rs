@@ -1,0 +1,95 @@
+//! The ZVM's own clock, and how it writes times.
+
+use time::format_description::well_known::Rfc3339;
+use time::{OffsetDateTime, UtcOffset};
+use tokio::time::Instant;
+
+/// The ZVM's clock, read once and advanced by ours: nothing here depends on this machine's time of day.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerClock {
+    pub(crate) time: OffsetDateTime,
+    pub(crate) read: Instant,
+}
+
+impl ServerClock {
+    /// The ZVM's time at a moment of ours, before or after the reading.
+    pub(crate) fn at(&self, moment: Instant) -> OffsetDateTime {
+        let passed =
+            |from, to: Instant| time::Duration::try_from(to.duration_since(from)).unwrap_or_default();
+        self.time
+            .saturating_add(passed(self.read, moment))
+            .saturating_sub(passed(moment, self.read))
+    }
+}
+
+/// Reads a time as Zerto writes it: RFC 3339 in 10.x, sometimes without a zone (UTC then), `/Date(1520423877045)/` in
+/// old releases.
+pub(crate) fn parse(text: &str) -> Option<OffsetDateTime> {
+    let text = text.trim();
+    let time = if let Some(rest) = text.strip_prefix("/Date(") {
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        OffsetDateTime::from_unix_timestamp_nanos(digits.parse::<i128>().ok()?.checked_mul(1_000_000)?)
+            .ok()?
+    } else {
+        OffsetDateTime::parse(text, &Rfc3339)
+            .or_else(|_| OffsetDateTime::parse(&format!("{text}Z"), &Rfc3339))
+            .ok()?
+    };
+    time.checked_to_offset(UtcOffset::UTC)
+}
+
+/// `2026-09-22T12:40:31.000Z`: RFC 3339, and one of the forms that Zerto's filters take.
+pub(crate) fn format(time: OffsetDateTime) -> String {
+    let time = time.checked_to_offset(UtcOffset::UTC).unwrap_or(time);
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+        time.year(),
+        u8::from(time.month()),
+        time.day(),
+        time.hour(),
+        time.minute(),
+        time.second(),
+        time.millisecond()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_a_time_is_the_same_time() {
+        for text in [
+            "2018-03-07T12:31:17.045Z",
+            "2018-03-07T12:31:17.0450000Z",
+            "2018-03-07T14:31:17.045+02:00",
+            "2018-03-07T12:31:17.045",
+            "/Date(1520425877045)/",
+            "/Date(1520425877045+0000)/",
+        ] {
+            let time = parse(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(format(time), "2018-03-07T12:31:17.045Z", "{text}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_no_time() {
+        for text in [
+            "",
+            "Z",
+            "yesterday",
+            "/Date()/",
+            "/Date(99999999999999999999999999)/",
+            "2018-13-07T12:31:17Z",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_time_do_not_panic() {
+        for text in ["9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00+23:59"] {
+            let _ = parse(text).map(format);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Being somebody to the ZVM: tokens and sessions, renewed before they end.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use serde_json::json;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::error::{Error, clean};
+use crate::http::{Answer, Ask, Body, Http, Identity};
+use crate::meter::Phase;
+use crate::settings::{Login, Secret};
+use crate::wire;
+
+const TOKEN_PATH: [&str; 6] = ["auth", "realms", "zerto", "protocol", "openid-connect", "token"];
+const SESSION_PATH: [&str; 3] = ["v1", "session", "add"];
+const SESSION_HEADER: HeaderName = HeaderName::from_static("x-zerto-session");
+/// A token is renewed when this much of its life is left, or a quarter of it, whichever is less.
+const RENEWAL: Duration = Duration::from_secs(10);
+
+/// What a request carries to be let in.
+#[derive(Clone)]
+pub(crate) struct Pass {
+    name: HeaderName,
+    value: HeaderValue,
+    /// When to renew it; none where it ends only by disuse.
+    renew: Option<Instant>,
+    /// Tells this pass from the ones before and after it.
+    number: u64,
+}
+
+impl Pass {
+    pub(crate) fn identity(&self) -> Identity<'static> {
+        Identity::Header(self.name.clone(), self.value.clone())
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn new(name: HeaderName, value: &str, renew: Option<Instant>) -> Result<Self, Error> {
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| Error::malformed("log-in: a token of odd characters"))?;
+        value.set_sensitive(true);
+        Ok(Self {
+            name,
+            value,
+            renew,
+            number: 0,
+        })
+    }
+}
+
+/// The present pass, one for all requests.
+pub(crate) struct Session {
+    login: Login,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    pass: Option<Pass>,
+    /// A log-in that was refused once is refused for good: trying again locks accounts.
+    refused: Option<Error>,
+    count: u64,
+}
+
+impl Session {
+    pub(crate) fn new(login: Login) -> Self {
+        Self {
+            login,
+            state: Mutex::default(),
+        }
+    }
+
+    /// The present pass; a new one where there is none, where it is about to end, or where it is the one that the ZVM
+    /// turned away (`stale`). Many may ask at once, one of them logs in.
+    pub(crate) async fn pass(&self, http: &Http, stale: Option<u64>) -> Result<Pass, Error> {
+        let mut state = self.state.lock().await;
+        if let Some(error) = &state.refused {
+            return Err(error.clone());
+        }
+        if let Some(pass) = &state.pass
+            && stale != Some(pass.number)
+            && pass.renew.is_none_or(|renew| Instant::now() < renew)
+        {
+            return Ok(pass.clone());
+        }
+        let begun = Instant::now();
+        let new = self.log_in(http).await;
+        http.meter.add(Phase::LogIn, begun.elapsed());
+        match new {
+            Ok(pass) => {
+                state.count += 1;
+                let pass = Pass {
+                    number: state.count,
+                    ..pass
+                };
+                state.pass = Some(pass.clone());
+                Ok(pass)
+            }
+            Err(error) => {
+                if matches!(error, Error::Unauthorized(_)) {
+                    state.refused = Some(error.clone());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn log_in(&self, http: &Http) -> Result<Pass, Error> {
+        match &self.login {
+            Login::Password {
+                client_id,
+                username,
+                password,
+            } => {
+                let form = [
+                    ("grant_type", "password"),
+                    ("client_id", client_id),
+                    ("username", username),
+                    ("password", password.expose()),
+                    ("scope", "openid"),
+                ];
+                token(http, &form).await
+            }
+            Login::ClientCredentials {
+                client_id,
+                client_secret,
+            } => {
+                let form = [
+                    ("grant_type", "client_credentials"),
+                    ("client_id", client_id),
+                    ("client_secret", client_secret.expose()),
+                    ("scope", "openid"),
+                ];
+                token(http, &form).await
+            }
+            Login::WindowsSession { username, password } => session(http, username, password).await,
+        }
+    }
+}
+
+/// Logs in at the Linux appliance.
+async fn token(http: &Http, form: &[(&str, &str)]) -> Result<Pass, Error> {
+    // The life is counted from before the request, so that it never ends later here than there.
+    let begun = Instant::now();
+    let url = http.url(&TOKEN_PATH, &[]);
+    let ask = Ask {
+        method: Method::POST,
+        url,
+        body: Body::Form(form),
+        identity: Identity::None,
+    };
+    let answer = accepted(http, ask).await?;
+    let token =
+        wire::token(&answer.body).map_err(|why| Error::malformed(format!("{}: {why}", answer.name)))?;
+    http.hide(Secret::new(token.text.clone()));
+    let renew = begun + token.life.saturating_sub(RENEWAL.min(token.life / 4));
+    Pass::new(AUTHORIZATION, &format!("Bearer {}", token.text), Some(renew))
+}
+
+/// Logs in at a Windows ZVM.
+async fn session(http: &Http, username: &str, password: &Secret) -> Result<Pass, Error> {
+    let body = json!({"AuthenticationMethod": 1});
+    let url = http.url(&SESSION_PATH, &[]);
+    let identity = Identity::Basic(username, password);
+    let answer = accepted(
+        http,
+        Ask {
+            method: Method::POST,
+            url,
+            body: Body::Json(&body),
+            identity,
+        },
+    )
+    .await?;
+    let session = answer
+        .headers
+        .get(&SESSION_HEADER)
+        .and_then(|value| value.to_str().ok())
+        .ok_or_else(|| Error::malformed(format!("{}: no {SESSION_HEADER} header", answer.name)))?;
+    http.hide(Secret::new(session));
+    Pass::new(SESSION_HEADER, session, None)
+}
+
+/// Sends a log-in. Keycloak answers 400 as well as 401 where it declines.
+async fn accepted(http: &Http, ask: Ask<'_>) -> Result<Answer, Error> {
+    let answer = http.send(ask).await.map_err(|failure| failure.error)?;
+    if answer.status.is_success() {
+        return Ok(answer);
+    }
+    Err(match http.refusal(&answer) {
+        Error::Refused(words) if answer.status == 400 => {
+            Error::Unauthorized(clean(&format!("log-in: {words}")))
+        }
+        Error::Unauthorized(words) => Error::Unauthorized(clean(&format!("log-in: {words}"))),
+        Error::NotFound => Error::unreachable(format!(
+            "{} is not there: no ZVM, or one of the other platform (Linux appliance, Windows)",
+            answer.name
+        )),
+        other => other,
+    })
+}
