@@ -1,0 +1,11 @@
+//! End to end: real events into the real process, against a simulated ZVM over real TLS.
+
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod decisions;
+
+/// The program under test.
+const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");

@@ -1,0 +1,200 @@
+//! What tests, the demo and the benchmarks share: a home directory of their own, a simulated ZVM, and the real process.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use zvm_sim::{Scenario, Sim};
+
+/// The password in every scenario; nothing that the host writes may hold it.
+pub const PASSWORD: &str = "s3cret-\u{e4}\"\\";
+
+/// A place to run the hook in: nothing outside it is read or written.
+pub struct World {
+    directory: tempfile::TempDir,
+    /// The ZVM, where there is one.
+    pub sim: Option<Sim>,
+}
+
+impl World {
+    /// A configuration without a ZVM.
+    pub fn without_zvm() -> Self {
+        let world = Self { directory: tempfile::tempdir().expect("a temporary directory"), sim: None };
+        std::fs::create_dir(world.path("project")).expect("an empty directory");
+        world.configure("");
+        world
+    }
+
+    /// A ZVM as the scenario describes it, and a configuration that trusts its certificate authority.
+    pub fn with_zvm(scenario: &str) -> Self {
+        let scenario = format!("{scenario}\n[login]\npassword = '''{PASSWORD}'''\n");
+        let scenario = Scenario::from_toml(&scenario).expect("a scenario");
+        let mut world = Self::without_zvm();
+        let sim = Sim::start(scenario).expect("a simulated ZVM");
+        std::fs::write(world.path("ca.pem"), sim.ca_pem()).expect("a file");
+        world.write_private("password", PASSWORD);
+        world.sim = Some(sim);
+        world.configure("");
+        world
+    }
+
+    /// Writes the configuration: what reaches the ZVM, then these lines.
+    pub fn configure(&self, lines: &str) {
+        let zerto = self.sim.as_ref().map_or_else(String::new, |sim| {
+            format!(
+                "zerto.url = '{}'\nzerto.username = 'admin'\nzerto.secret_file = '{}'\nzerto.ca_file = '{}'\n",
+                sim.url(),
+                self.path("password").display(),
+                self.path("ca.pem").display()
+            )
+        });
+        self.write_private("config.toml", &format!("{zerto}{lines}\n"));
+    }
+
+    /// Writes the configuration, all of it.
+    pub fn configure_bare(&self, text: &str) {
+        self.write_private("config.toml", text);
+    }
+
+    /// A path in this world.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Writes a file that only its owner may read.
+    pub fn write_private(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("a file");
+        chmod(&path, 0o600);
+    }
+
+    /// The hook's process as a harness starts it, with nothing in its environment but this world.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .env("HOLDPOINT_CONFIG", self.path("config.toml"))
+            .current_dir(self.path("project"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Hands an event to the hook and waits for its end.
+    pub fn hook(&self, holdpoint: &str, event: &Value) -> Outcome {
+        self.hook_bytes(holdpoint, event.to_string().as_bytes())
+    }
+
+    /// Hands bytes to the hook and waits for its end.
+    pub fn hook_bytes(&self, holdpoint: &str, bytes: &[u8]) -> Outcome {
+        let mut command = self.command(holdpoint);
+        command.arg("hook");
+        run(command, bytes)
+    }
+
+    /// The decision log's lines.
+    pub fn log(&self) -> Vec<Value> {
+        let path = self.path("home/.local/state/holdpoint/decisions.log");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    }
+
+    /// The one line that the decision log has.
+    pub fn logged(&self) -> Value {
+        let mut lines = self.log();
+        assert_eq!(lines.len(), 1, "one line a decision: {lines:#?}");
+        lines.remove(0)
+    }
+}
+
+/// What the process left behind.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// The exit code; none where a signal ended the process.
+    pub code: Option<i32>,
+    /// From start to end.
+    pub took: Duration,
+}
+
+impl Outcome {
+    /// The harness's decision word in the answer, or `silence` or `context`.
+    pub fn decision(&self) -> String {
+        if self.stdout.is_empty() {
+            return "silence".into();
+        }
+        let answer: Value = serde_json::from_str(&self.stdout).expect("one JSON object");
+        let output = &answer["hookSpecificOutput"];
+        assert_eq!(output["hookEventName"], "PreToolUse", "{}", self.stdout);
+        match output["permissionDecision"].as_str() {
+            Some(decision) => decision.to_owned(),
+            None => {
+                assert!(output["additionalContext"].is_string(), "{}", self.stdout);
+                "context".into()
+            }
+        }
+    }
+
+    /// The text in the answer, whichever it is.
+    pub fn text(&self) -> String {
+        let answer: Value = serde_json::from_str(&self.stdout).expect("one JSON object");
+        let output = &answer["hookSpecificOutput"];
+        let text = output["permissionDecisionReason"].as_str().or(output["additionalContext"].as_str());
+        text.expect("a text").to_owned()
+    }
+}
+
+/// Runs a process with these bytes on its standard input, which stays open until the process ends, as some harnesses
+/// leave it.
+pub fn run(mut command: Command, bytes: &[u8]) -> Outcome {
+    let started = Instant::now();
+    let mut child = command.spawn().expect("the process starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let bytes = bytes.to_vec();
+    let writer = std::thread::spawn(move || {
+        // The hook may end before it has read everything.
+        let _ = stdin.write_all(&bytes);
+        stdin
+    });
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("the process ends");
+    let took = started.elapsed();
+    drop(writer.join());
+    Outcome {
+        stdout: String::from_utf8(stdout).expect("UTF-8"),
+        stderr: String::from_utf8(stderr).expect("UTF-8"),
+        code: status.code(),
+        took,
+    }
+}
+
+/// An event as Claude Code sends it before a call.
+pub fn before(tool: &str, input: Value) -> Value {
+    json!({
+        "session_id": "5569fb1c-2017-44e5-9105-c1592c0afb51",
+        "transcript_path": "/home/dev/.claude/projects/p/5569fb1c.jsonl",
+        "cwd": "/home/dev/project",
+        "permission_mode": "bypassPermissions",
+        "hook_event_name": "PreToolUse",
+        "tool_name": tool,
+        "tool_input": input,
+        "tool_use_id": "toolu_00000001abcdefgh"
+    })
+}
+
+/// A file among the fixtures.
+pub fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures").join(name)
+}
+
+/// Sets a file's mode.
+pub fn chmod(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a file of ours");
+}
