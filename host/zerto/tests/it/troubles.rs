@@ -30,6 +30,15 @@ async fn nonsense_is_malformed() {
 }
 
 #[tokio::test]
+async fn four_mebibytes_are_read_and_no_more() {
+    for (size, why) in [(4 << 20, "not JSON"), ((4 << 20) + 1, "more than 4 MiB")] {
+        let sim = troubled(&format!("kind = 'huge'\nsize = {size}"));
+        let result = find(&zvm(&sim)).await;
+        assert!(matches!(&result, Err(Error::Malformed(text)) if text.contains(why)), "{size}: {result:?}");
+    }
+}
+
+#[tokio::test]
 async fn one_broken_connection_is_forgiven() {
     for kind in ["close", "cut"] {
         let sim = troubled(&format!("kind = '{kind}'\ntimes = 1"));
