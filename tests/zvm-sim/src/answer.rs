@@ -1,9 +1,12 @@
 //! A whole answer, before a trouble gets at it.
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
+
+/// The media type of JSON, as the API writes it.
+pub(crate) const JSON: &str = "application/json; charset=utf-8";
 
 /// An answer that is complete in memory.
 #[derive(Debug, Clone)]
@@ -35,7 +38,7 @@ impl Answer {
 
     /// Status 200 with JSON.
     pub(crate) fn json(value: &Value) -> Self {
-        Self::text("application/json; charset=utf-8", value.to_string())
+        Self::text(JSON, value.to_string())
     }
 
     /// An error in the form that Zerto's API gives it.
@@ -47,11 +50,9 @@ impl Answer {
         Self { status, ..self }
     }
 
-    /// The answer with one header more, or with a new value for it. What is no header is left out.
-    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_str(value)) {
-            self.headers.insert(name, value);
-        }
+    /// The answer with one header more, or with a new value for it.
+    pub(crate) fn with_header(mut self, name: &'static str, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
         self
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{Request, StatusCode};
 use serde_json::{Value, json};
 
@@ -159,7 +159,10 @@ pub(crate) fn add_session(zvm: &Zvm, request: &Request<Bytes>) -> Answer {
         return Answer::message(StatusCode::BAD_REQUEST, "AuthenticationMethod is neither 0 nor 1");
     }
     let session = log_in(zvm, login.username.clone(), login.session_idle_seconds);
-    Answer::empty().with_header(SESSION_HEADER, &session)
+    HeaderValue::try_from(session).map_or_else(
+        |_| Answer::message(StatusCode::INTERNAL_SERVER_ERROR, "The session has no name"),
+        |session| Answer::empty().with_header(SESSION_HEADER, session),
+    )
 }
 
 /// Ends a Windows session.
@@ -176,7 +179,7 @@ pub(crate) fn unauthorized() -> Answer {
         StatusCode::UNAUTHORIZED,
         "The request is not authorized: log in first",
     )
-    .with_header("WWW-Authenticate", "Bearer")
+    .with_header("www-authenticate", HeaderValue::from_static("Bearer"))
 }
 
 fn log_in(zvm: &Zvm, user: String, seconds: u64) -> String {

@@ -5,6 +5,9 @@ use crate::scenario::Vpg;
 /// How far back the journal reaches, in milliseconds.
 pub(crate) const HISTORY: i64 = 3_600_000;
 
+/// The time of what does not happen.
+pub(crate) const NEVER: i64 = i64::MAX;
+
 /// Numbers that each tick has for itself: its untagged checkpoint and the tags that surface before the next one.
 const NUMBERS_PER_TICK: i64 = 1000;
 
@@ -35,35 +38,26 @@ impl Journal {
         }
     }
 
-    /// Inserts a tag and gives its checkpoint, whose time is when it surfaces.
-    pub(crate) fn insert(&mut self, tag: &str, now: i64) -> Checkpoint {
-        let checkpoint = self.plan(tag, now);
-        self.tags.push(checkpoint.clone());
-        checkpoint
-    }
-
-    /// The checkpoint that an insert would make.
-    pub(crate) fn plan(&self, tag: &str, now: i64) -> Checkpoint {
+    /// Inserts a tag and gives its checkpoint, whose time is when it surfaces, or [`NEVER`].
+    pub(crate) fn insert(&mut self, tag: &str, now: i64, surfaces: bool) -> Checkpoint {
         let ready = now + self.delay;
-        let tick = match self.instant {
-            true => ready.div_euclid(self.cadence),
-            false => (ready + self.cadence - 1).div_euclid(self.cadence),
+        let (tick, at) = if self.instant {
+            (ready.div_euclid(self.cadence), ready)
+        } else {
+            let tick = (ready + self.cadence - 1).div_euclid(self.cadence);
+            (tick, tick * self.cadence)
         };
-        let at = if self.instant { ready } else { tick * self.cadence };
-        let first = self.number(tick);
-        let number = self
-            .tags
-            .iter()
-            .map(|tag| tag.number)
-            .filter(|n| *n >= first)
-            .max()
-            .unwrap_or(first)
-            + 1;
-        Checkpoint {
+        // Time only goes forward, so the last tag's number is the highest.
+        let last = self.tags.last().map_or(0, |tag| tag.number);
+        let number = last.max(self.number(tick)) + 1;
+        let at = if surfaces { at } else { NEVER };
+        let checkpoint = Checkpoint {
             number,
             at,
             tag: Some(tag.to_owned()),
-        }
+        };
+        self.tags.push(checkpoint.clone());
+        checkpoint
     }
 
     /// What the journal shows now, between two times, oldest first.

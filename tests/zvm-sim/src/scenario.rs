@@ -78,9 +78,11 @@ pub struct Login {
     pub service_client_id: String,
     /// The secret of that client.
     pub service_client_secret: String,
-    /// How long a token lives, in seconds; `expires_in` says the same.
+    /// How long a token lives, in seconds, at most a day; `expires_in` says the same.
+    #[serde(deserialize_with = "ranged::<_, _, 0, 86_400>")]
     pub token_seconds: u64,
-    /// How long a Windows session lives without use, in seconds.
+    /// How long a Windows session lives without use, in seconds; at most a day.
+    #[serde(deserialize_with = "ranged::<_, _, 0, 86_400>")]
     pub session_idle_seconds: u64,
     /// Whether a token request without `scope=openid` is refused.
     pub require_openid: bool,
@@ -100,12 +102,14 @@ pub struct Vpg {
     /// The VPG's sub-status, 0 to 42.
     #[serde(deserialize_with = "ranged::<_, _, 0, 42>")]
     pub sub_status: u8,
-    /// Milliseconds between two untagged checkpoints, at least 1.
+    /// Milliseconds between two untagged checkpoints, from 1 to a day.
     #[serde(deserialize_with = "ranged::<_, _, 1, 86_400_000>")]
     pub cadence_ms: u64,
-    /// How long the task of an insert is in progress, in milliseconds.
+    /// How long the task of an insert is in progress, in milliseconds; at most a day.
+    #[serde(deserialize_with = "ranged::<_, _, 0, 86_400_000>")]
     pub task_ms: u64,
-    /// How long a tag waits, in milliseconds, before it surfaces at the next tick.
+    /// How long a tag waits, in milliseconds, before it surfaces at the next tick; at most a day.
+    #[serde(deserialize_with = "ranged::<_, _, 0, 86_400_000>")]
     pub visible_after_ms: u64,
     /// Where the ticks are counted from.
     pub align: Align,

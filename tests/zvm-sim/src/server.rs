@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio_rustls::TlsAcceptor;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, JSON};
 use crate::api;
 use crate::trouble::{Effect, Trouble};
 use crate::zvm::{Answered, Zvm};
@@ -208,7 +208,7 @@ fn slow(answer: Answer, each: Duration) -> Response<Body> {
 
 /// The start of a JSON string that goes on and on.
 fn huge(size: Option<u64>) -> Response<Body> {
-    let answer = Answer::text("application/json; charset=utf-8", Bytes::new());
+    let answer = Answer::text(JSON, Bytes::new());
     streamed(answer, size, async move |mut sender: Sender<Bytes>| {
         let (start, filler) = (Bytes::from_static(b"[\""), Bytes::from(vec![b'x'; PIECE]));
         let mut left = size.unwrap_or(u64::MAX);

@@ -1,16 +1,18 @@
 //! Scripted troubles: which request each one meets, and what it does to the answer.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::time::Duration;
 
-use hyper::StatusCode;
+use hyper::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, JSON};
 use crate::auth;
 
 /// JSON that is an answer to no request: a list where an object is due, and rows whose fields have other types.
 const WRONG_TYPE: &str = r#"[{"VmName":17,"VpgName":{},"CheckpointIdentifier":[],"Tag":false},42]"#;
+
+const HTML: &str = "<!doctype html>\n<title>Log in</title>\n";
 
 /// Something that goes wrong with the requests that it matches. Made by [`crate::Scenario::from_toml`].
 #[derive(Debug, Clone, Deserialize)]
@@ -83,7 +85,7 @@ struct Entry {
     kind: Kind,
     status: Option<u16>,
     body: Option<String>,
-    headers: Option<BTreeMap<String, String>>,
+    headers: Option<HashMap<String, String>>,
     size: Option<u64>,
     location: Option<String>,
 }
@@ -150,38 +152,30 @@ impl Entry {
     }
 
     fn effect(&self) -> Result<Effect, String> {
+        let json = |text: &'static str| Effect::Instead(Answer::text(JSON, text));
         Ok(match self.kind {
-            Kind::Cut => Effect::Cut,
-            Kind::Close => Effect::Close,
-            Kind::Hang => Effect::Hang,
-            Kind::Huge => Effect::Huge(self.size),
-            Kind::Lost => Effect::Lost,
-            Kind::Slow => Effect::Slow,
-            Kind::Delay => Effect::Delay,
-            _ => Effect::Instead(self.answer()?),
-        })
-    }
-
-    fn answer(&self) -> Result<Answer, String> {
-        let json = |text: &'static str| Answer::text("application/json; charset=utf-8", text);
-        Ok(match self.kind {
+            Kind::Status => Effect::Instead(self.status_answer()?),
+            Kind::Redirect => Effect::Instead(self.redirect()?),
+            Kind::Unauthorized => Effect::Instead(auth::unauthorized()),
             Kind::BadJson => json(r#"[{"VmName": "#),
             Kind::WrongType => json(WRONG_TYPE),
             Kind::Null => json("null"),
-            Kind::Html => Answer::text(
-                "text/html; charset=utf-8",
-                "<!doctype html>\n<title>Log in</title>\n",
-            ),
-            Kind::Unauthorized => auth::unauthorized(),
-            Kind::Redirect => {
-                let location = self.location.as_deref().ok_or("a redirect needs a `location`")?;
-                Answer::empty()
-                    .with_status(StatusCode::FOUND)
-                    .with_header("Location", location)
-            }
-            Kind::Status => self.status_answer()?,
-            _ => Answer::empty(),
+            Kind::Html => Effect::Instead(Answer::text("text/html; charset=utf-8", HTML)),
+            Kind::Empty => Effect::Instead(Answer::empty()),
+            Kind::Huge => Effect::Huge(self.size),
+            Kind::Close => Effect::Close,
+            Kind::Hang => Effect::Hang,
+            Kind::Delay => Effect::Delay,
+            Kind::Lost => Effect::Lost,
+            Kind::Cut => Effect::Cut,
+            Kind::Slow => Effect::Slow,
         })
+    }
+
+    fn redirect(&self) -> Result<Answer, String> {
+        let location = self.location.clone().ok_or("a redirect needs a `location`")?;
+        let answer = Answer::empty().with_status(StatusCode::FOUND);
+        with_headers(answer, &HashMap::from([("location".to_owned(), location)]))
     }
 
     fn status_answer(&self) -> Result<Answer, String> {
@@ -191,8 +185,13 @@ impl Entry {
             .filter(|status| !status.is_informational())
             .ok_or_else(|| format!("{status} is no final HTTP status"))?;
         let body = self.body.clone().unwrap_or_default();
-        let answer = Answer::text("application/json; charset=utf-8", body).with_status(status);
-        let headers = self.headers.iter().flatten();
-        Ok(headers.fold(answer, |answer, (name, value)| answer.with_header(name, value)))
+        let answer = Answer::text(JSON, body).with_status(status);
+        self.headers.iter().try_fold(answer, with_headers)
     }
+}
+
+fn with_headers(mut answer: Answer, headers: &HashMap<String, String>) -> Result<Answer, String> {
+    let headers = HeaderMap::try_from(headers).map_err(|error| format!("headers: {error}"))?;
+    answer.headers.extend(headers);
+    Ok(answer)
 }

@@ -9,7 +9,7 @@ use hyper::Request;
 
 use crate::auth;
 use crate::clock::Clock;
-use crate::journal::{Checkpoint, Journal};
+use crate::journal::{Checkpoint, Journal, NEVER};
 use crate::names;
 use crate::scenario::{Outcome, Scenario, ScenarioError, Vm, Vpg};
 use crate::trouble::Trouble;
@@ -168,17 +168,11 @@ impl Zvm {
         }
         let mut state = self.state();
         let now = self.clock.now();
-        let checkpoint = match vpg.outcome {
-            Outcome::NeverSurfaces => Some((state.journals[index].plan(tag, now), false)),
-            Outcome::TaskFails => None,
-            _ => Some((state.journals[index].insert(tag, now), true)),
-        };
-        let failure = checkpoint.is_none().then(|| vpg.reason.clone());
-        if let Some((checkpoint, surfaces)) = checkpoint {
-            let visible = surfaces.then_some(checkpoint.at as u64);
-            state
-                .inserted
-                .push(Inserted::new(vpg, &checkpoint, now as u64, visible));
+        let failure = (vpg.outcome == Outcome::TaskFails).then(|| vpg.reason.clone());
+        if failure.is_none() {
+            let surfaces = vpg.outcome != Outcome::NeverSurfaces;
+            let checkpoint = state.journals[index].insert(tag, now, surfaces);
+            state.inserted.push(Inserted::new(vpg, checkpoint, now));
         }
         let identifier = format!("{}.{}", self.fresh_guid(&mut state), self.site);
         let ends = now + vpg.task_ms as i64;
@@ -207,14 +201,14 @@ impl Task {
 }
 
 impl Inserted {
-    fn new(vpg: &Vpg, checkpoint: &Checkpoint, inserted_ms: u64, visible_ms: Option<u64>) -> Self {
+    fn new(vpg: &Vpg, checkpoint: Checkpoint, now: i64) -> Self {
         Self {
             vpg_identifier: vpg.identifier(),
             vpg_name: vpg.name.clone(),
-            tag: checkpoint.tag.clone().unwrap_or_default(),
             checkpoint_identifier: checkpoint.number.to_string(),
-            inserted_ms,
-            visible_ms,
+            tag: checkpoint.tag.unwrap_or_default(),
+            inserted_ms: now as u64,
+            visible_ms: (checkpoint.at != NEVER).then_some(checkpoint.at as u64),
         }
     }
 }

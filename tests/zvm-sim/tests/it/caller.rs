@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::blocking::{Client, RequestBuilder, Response};
+use reqwest::blocking::{Client, ClientBuilder, RequestBuilder, Response};
 use reqwest::{Certificate, Method};
 use serde_json::Value;
 use zvm_sim::{Scenario, Sim};
@@ -13,22 +13,23 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Caller {
     pub(crate) sim: Sim,
     pub(crate) http: Client,
-    token: Option<String>,
+    /// The header that the log-in gave.
+    credential: Option<(&'static str, String)>,
 }
 
 impl Caller {
     /// Starts a scenario without logging in.
     pub(crate) fn stranger(scenario: &str) -> Self {
         let sim = Sim::start(Scenario::from_toml(scenario).unwrap()).unwrap();
-        let http = client(&sim, PATIENCE);
+        let http = builder(&sim).build().unwrap();
         Self {
             sim,
             http,
-            token: None,
+            credential: None,
         }
     }
 
-    /// Starts a scenario and logs in by password.
+    /// Starts a scenario and logs in by password, as its platform has it.
     pub(crate) fn start(scenario: &str) -> Self {
         let mut caller = Self::stranger(scenario);
         caller.log_in();
@@ -36,8 +37,27 @@ impl Caller {
     }
 
     pub(crate) fn log_in(&mut self) {
-        let token = json(self.token_request(&password_form()).send().unwrap());
-        self.token = Some(token["access_token"].as_str().unwrap().to_owned());
+        let response = self.token_request(&password_form()).send().unwrap();
+        if response.status() == 404 {
+            let session = self.session_request("secret").send().unwrap();
+            let session = session.headers()["x-zerto-session"].to_str().unwrap();
+            self.credential = Some(("x-zerto-session", session.to_owned()));
+        } else {
+            self.bear(json(response)["access_token"].as_str().unwrap());
+        }
+    }
+
+    /// Sends a token with every request from now on.
+    pub(crate) fn bear(&mut self, token: &str) {
+        self.credential = Some(("authorization", format!("Bearer {token}")));
+    }
+
+    /// The log-in to a Windows ZVM.
+    pub(crate) fn session_request(&self, password: &str) -> RequestBuilder {
+        let request = self
+            .request(Method::POST, "/v1/session/add")
+            .basic_auth("admin", Some(password));
+        request.json(&serde_json::json!({ "AuthenticationMethod": 1 }))
     }
 
     pub(crate) fn token_request(&self, form: &[(&str, &str)]) -> RequestBuilder {
@@ -50,8 +70,8 @@ impl Caller {
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.sim.url()));
-        match &self.token {
-            Some(token) => request.bearer_auth(token),
+        match &self.credential {
+            Some((header, value)) => request.header(*header, value),
             None => request,
         }
     }
@@ -99,17 +119,15 @@ impl Caller {
     }
 }
 
-/// A caller that trusts a simulation's CA and nobody else.
-pub(crate) fn client(sim: &Sim, patience: Duration) -> Client {
+/// For a caller that trusts a simulation's CA and nobody else.
+pub(crate) fn builder(sim: &Sim) -> ClientBuilder {
     // Fails when another test was first, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .tls_certs_only([Certificate::from_pem(sim.ca_pem().as_bytes()).unwrap()])
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
-        .timeout(patience)
-        .build()
-        .unwrap()
+        .timeout(PATIENCE)
 }
 
 pub(crate) fn password_form() -> Vec<(&'static str, &'static str)> {
