@@ -34,7 +34,10 @@ async fn four_mebibytes_are_read_and_no_more() {
     for (size, why) in [(4 << 20, "not JSON"), ((4 << 20) + 1, "more than 4 MiB")] {
         let sim = troubled(&format!("kind = 'huge'\nsize = {size}"));
         let result = find(&zvm(&sim)).await;
-        assert!(matches!(&result, Err(Error::Malformed(text)) if text.contains(why)), "{size}: {result:?}");
+        assert!(
+            matches!(&result, Err(Error::Malformed(text)) if text.contains(why)),
+            "{size}: {result:?}"
+        );
     }
 }
 
