@@ -60,7 +60,7 @@ impl Api {
         if answer.status == StatusCode::NOT_FOUND {
             return Ok(None);
         }
-        self.read(&answer, wire::site_identifier).map(Some)
+        self.read(&answer, wire::site_identifier)
     }
 
     pub(crate) async fn server_time(&self) -> Result<OffsetDateTime, Error> {

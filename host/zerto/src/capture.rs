@@ -25,6 +25,8 @@ pub(crate) struct Capture<'a> {
     vpg: &'a str,
     tag: &'a str,
     begun: Instant,
+    /// When it is over in any case.
+    limit: Instant,
     progress: Mutex<Progress>,
 }
 
@@ -40,18 +42,23 @@ struct Progress {
 
 impl<'a> Capture<'a> {
     pub(crate) fn new(zvm: &'a Zvm, vpg: &'a str, tag: &'a str) -> Self {
+        let begun = Instant::now();
+        let limit = begun
+            .checked_add(zvm.longest_wait)
+            .map_or(zvm.deadline, |limit| limit.min(zvm.deadline));
         Self {
             zvm,
             vpg,
             tag,
-            begun: Instant::now(),
+            begun,
+            limit,
             progress: Mutex::default(),
         }
     }
 
-    /// Runs it to its end, which is never later than the deadline.
+    /// Runs it to its end, which is never later than the deadline or the longest wait.
     pub(crate) async fn run(&self) -> Result<Checkpoint, Error> {
-        timeout_at(self.zvm.deadline, self.insert_and_wait())
+        timeout_at(self.limit, self.insert_and_wait())
             .await
             .unwrap_or_else(|_| Err(self.timed_out()))
     }
@@ -87,12 +94,15 @@ impl<'a> Capture<'a> {
     /// first has had its time to surface. Whichever of the two surfaces will do.
     async fn recover(&self) -> Result<Checkpoint, Error> {
         let lost = Instant::now();
-        let left = self.zvm.deadline.duration_since(lost).min(self.zvm.longest_wait);
+        let left = self.limit.duration_since(lost);
         if let Some(found) = self
             .watch(|cadence| lost + journal::lost_wait(cadence, left))
             .await?
         {
             return Ok(found);
+        }
+        if Instant::now() >= self.limit {
+            return Err(self.timed_out());
         }
         let task = match self.insert().await {
             Ok(task) => task,
@@ -105,11 +115,7 @@ impl<'a> Capture<'a> {
     /// Waits for the journal, or for the task to fail.
     async fn wait(&self, task: Option<&str>) -> Result<Checkpoint, Error> {
         let sent = self.progress().sent.unwrap_or(self.begun);
-        let end = |cadence| {
-            self.zvm
-                .deadline
-                .min(sent + journal::longest_wait(cadence, self.zvm.longest_wait))
-        };
+        let end = |cadence| sent + journal::longest_wait(cadence, self.limit.duration_since(sent));
         let journal = pin!(self.watch(end));
         let found = match task {
             None => journal.await?,
@@ -125,6 +131,7 @@ impl<'a> Capture<'a> {
     async fn watch(&self, end: impl Fn(Option<Duration>) -> Instant) -> Result<Option<Checkpoint>, Error> {
         let mut failures = 0;
         loop {
+            let asked = Instant::now();
             let cadence = self.progress().cadence;
             match timeout_at(end(cadence), self.read_journal()).await {
                 Err(_) => return Ok(None),
@@ -138,7 +145,9 @@ impl<'a> Capture<'a> {
                 }
             }
             let cadence = self.progress().cadence;
-            let next = Instant::now() + journal::back_off(self.interval(), failures);
+            // Counted from poll to poll, so that slow answers do not add to the interval; but never without a pause.
+            let interval = journal::back_off(self.interval(), failures);
+            let next = (asked + interval).max(Instant::now() + interval / 2);
             sleep_until(next.min(end(cadence))).await;
             if Instant::now() >= end(cadence) {
                 return Ok(None);

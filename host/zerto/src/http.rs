@@ -5,14 +5,14 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::error::{Error, clean};
 use crate::meter::Meter;
-use crate::settings::{Secret, Settings, basic};
+use crate::settings::{Secret, Settings};
 use crate::{tls, wire};
 
 /// No answer may be longer, in bytes.
@@ -177,21 +177,23 @@ impl Http {
 
     async fn exchange(&self, ask: &Ask<'_>) -> Result<Answer, Failure> {
         let name = format!("{} {}", ask.method, ask.url.path());
-        let until = self.deadline.min(Instant::now() + REQUEST_TIMEOUT);
+        let late = || Error::timed_out(format!("the deadline passed before {name} was answered"));
+        let now = Instant::now();
+        if now >= self.deadline {
+            return Err(Failure::last(late()));
+        }
+        let until = self.deadline.min(now + REQUEST_TIMEOUT);
         self.meter.count_request();
         match timeout_at(until, self.round_trip(ask, &name)).await {
             Ok(done) => done,
+            Err(_) if until == self.deadline => Err(Failure {
+                error: late(),
+                stage: Stage::Silent,
+            }),
             Err(_) => {
-                let error = if until == self.deadline {
-                    Error::timed_out(format!("the deadline passed before {name} was answered"))
-                } else {
-                    Error::unreachable(format!(
-                        "{name} was not answered within {} s",
-                        REQUEST_TIMEOUT.as_secs()
-                    ))
-                };
+                let text = format!("{name} was not answered within {} s", REQUEST_TIMEOUT.as_secs());
                 Err(Failure {
-                    error,
+                    error: Error::unreachable(text),
                     stage: Stage::Silent,
                 })
             }
@@ -214,7 +216,10 @@ impl Http {
     }
 
     fn build(&self, ask: &Ask<'_>) -> RequestBuilder {
-        let request = self.client.request(ask.method.clone(), ask.url.clone());
+        let request = self
+            .client
+            .request(ask.method.clone(), ask.url.clone())
+            .header(ACCEPT, "application/json");
         let request = match ask.body {
             Body::None => request,
             Body::Json(value) => request.json(value),
@@ -222,9 +227,7 @@ impl Http {
         };
         match &ask.identity {
             Identity::None => request,
-            Identity::Basic(username, password) => {
-                request.header("authorization", format!("Basic {}", basic(username, password)))
-            }
+            Identity::Basic(username, password) => request.basic_auth(username, Some(password.expose())),
             Identity::Header(name, value) => request.header(name, value),
         }
     }

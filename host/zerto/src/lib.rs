@@ -165,7 +165,13 @@ impl Zvm {
             if missed.contains(&answer.status) {
                 return Ok(Vec::new());
             }
-            self.api.vm_rows(&answer, site?.as_deref())
+            // Why the VMs could not be had says more than why the site could not.
+            let site = if answer.status.is_success() {
+                site?.as_deref()
+            } else {
+                None
+            };
+            self.api.vm_rows(&answer, site)
         })
         .await
     }

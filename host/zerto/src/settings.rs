@@ -18,7 +18,7 @@ pub struct Settings {
     pub trust: Trust,
     /// No function answers later than this.
     pub deadline: Instant,
-    /// The longest wait of one capture for its checkpoint, whatever the cadence.
+    /// No capture takes longer, whatever the cadence.
     pub longest_wait: Duration,
 }
 
@@ -126,7 +126,7 @@ impl Login {
 }
 
 /// The value that HTTP Basic sends after its scheme.
-pub(crate) fn basic(username: &str, password: &Secret) -> String {
+fn basic(username: &str, password: &Secret) -> String {
     use base64::Engine;
     let pair = Zeroizing::new(format!("{username}:{}", password.expose()));
     base64::engine::general_purpose::STANDARD.encode(pair.as_bytes())

@@ -73,9 +73,9 @@ pub(crate) fn token(body: &[u8]) -> Read<Token> {
     })
 }
 
-/// Reads the identifier of the ZVM's own site.
-pub(crate) fn site_identifier(body: &[u8]) -> Read<String> {
-    text(&object(parse(body)?)?, "SiteIdentifier").ok_or_else(|| "no SiteIdentifier".into())
+/// Reads the identifier of the ZVM's own site, where the ZVM says it.
+pub(crate) fn site_identifier(body: &[u8]) -> Read<Option<String>> {
+    Ok(text(&object(parse(body)?)?, "SiteIdentifier"))
 }
 
 /// Reads the ZVM's time.

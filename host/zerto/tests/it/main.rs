@@ -1,0 +1,12 @@
+//! The library against the simulated ZVM, over HTTPS on the loopback interface.
+
+#![expect(clippy::unwrap_used, reason = "a test whose preparations fail has failed")]
+
+mod capture;
+mod common;
+mod log_in;
+mod look_up;
+mod recovery;
+mod secrets;
+mod troubles;
+mod trust;
