@@ -24,13 +24,26 @@ fn build_component(root: &Path, out: &Path) -> PathBuf {
     let mut cargo = Command::new(variable("CARGO"));
     cargo
         .current_dir(root)
-        .args(["build", "--package", "holdpoint-guest", "--lib", "--profile", "policy"])
+        .args([
+            "build",
+            "--package",
+            "holdpoint-guest",
+            "--lib",
+            "--profile",
+            "policy",
+        ])
         .args(["--target", "wasm32-wasip2", "--target-dir"])
         .arg(&target_dir);
     // What was meant for the outer build (a linter as the compiler, flags for another target) must not reach this one.
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy().into_owned();
-        let outer = ["RUSTC", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_", "CARGO_PROFILE_"];
+        let outer = [
+            "RUSTC",
+            "RUSTFLAGS",
+            "CARGO_ENCODED_RUSTFLAGS",
+            "CARGO_BUILD_",
+            "CARGO_PROFILE_",
+        ];
         if outer.iter().any(|prefix| name.starts_with(prefix)) || name.contains("RUSTC_W") {
             cargo.env_remove(name);
         }

@@ -2,5 +2,8 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-env=TARGET={}", std::env::var("TARGET").expect("cargo sets TARGET"));
+    println!(
+        "cargo::rustc-env=TARGET={}",
+        std::env::var("TARGET").expect("cargo sets TARGET")
+    );
 }

@@ -23,7 +23,10 @@ pub fn bounded(arguments: &RawValue) -> (Cow<'_, str>, bool) {
     if arguments.get().len() <= WHOLE {
         return (Cow::Borrowed(arguments.get()), false);
     }
-    let budget = Budget { values: Cell::new(MOST_VALUES), bytes: Cell::new(WHOLE) };
+    let budget = Budget {
+        values: Cell::new(MOST_VALUES),
+        bytes: Cell::new(WHOLE),
+    };
     let mut deserializer = serde_json::Deserializer::from_str(arguments.get());
     let kept = budget.deserialize(&mut deserializer).unwrap_or(Value::Null);
     (Cow::Owned(kept.to_string()), true)
@@ -37,13 +40,21 @@ struct Budget {
 
 impl Budget {
     fn take_value<E: Error>(&self) -> Result<(), E> {
-        let left = self.values.get().checked_sub(1).ok_or_else(|| E::custom("too many values"))?;
+        let left = self
+            .values
+            .get()
+            .checked_sub(1)
+            .ok_or_else(|| E::custom("too many values"))?;
         self.values.set(left);
         Ok(())
     }
 
     fn fits(&self, text: &str) -> bool {
-        let left = self.bytes.get().checked_sub(text.len()).filter(|_| text.len() <= LONGEST_TEXT);
+        let left = self
+            .bytes
+            .get()
+            .checked_sub(text.len())
+            .filter(|_| text.len() <= LONGEST_TEXT);
         self.bytes.set(left.unwrap_or(self.bytes.get()));
         left.is_some()
     }
@@ -86,7 +97,11 @@ impl<'de> Visitor<'de> for &Budget {
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(if self.fits(value) { value.into() } else { Value::Null })
+        Ok(if self.fits(value) {
+            value.into()
+        } else {
+            Value::Null
+        })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
@@ -121,24 +136,45 @@ mod tests {
 
     #[test]
     fn small_arguments_are_left_alone() {
-        assert_eq!(bound(r#"{ "host": "web01" }"#.into()), (r#"{ "host": "web01" }"#.into(), false));
+        assert_eq!(
+            bound(r#"{ "host": "web01" }"#.into()),
+            (r#"{ "host": "web01" }"#.into(), false)
+        );
     }
 
     #[test]
     fn a_large_text_is_left_out_and_the_rest_is_kept() {
-        let json = format!(r#"{{"content":"{}\n","host":"web01","n":[1,-2,0.5,true,null]}}"#, "x".repeat(20 << 20));
-        assert_eq!(bound(json), (r#"{"content":null,"host":"web01","n":[1,-2,0.5,true,null]}"#.into(), true));
+        let json = format!(
+            r#"{{"content":"{}\n","host":"web01","n":[1,-2,0.5,true,null]}}"#,
+            "x".repeat(20 << 20)
+        );
+        assert_eq!(
+            bound(json),
+            (
+                r#"{"content":null,"host":"web01","n":[1,-2,0.5,true,null]}"#.into(),
+                true
+            )
+        );
     }
 
     #[test]
     fn too_many_small_values_leave_nothing() {
-        assert_eq!(bound(format!(r#"{{"host":"web01","n":[{}1]}}"#, "1,".repeat(1 << 20))), ("null".into(), true));
-        assert_eq!(bound(format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20))), ("null".into(), true));
+        assert_eq!(
+            bound(format!(r#"{{"host":"web01","n":[{}1]}}"#, "1,".repeat(1 << 20))),
+            ("null".into(), true)
+        );
+        assert_eq!(
+            bound(format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20))),
+            ("null".into(), true)
+        );
     }
 
     #[test]
     fn many_middling_texts_are_bounded_together() {
-        let (text, cut) = bound(format!(r#"{{"host":"web01","n":[{}""]}}"#, format!("\"{}\",", "y".repeat(4000)).repeat(500)));
+        let (text, cut) = bound(format!(
+            r#"{{"host":"web01","n":[{}""]}}"#,
+            format!("\"{}\",", "y".repeat(4000)).repeat(500)
+        ));
         assert!(cut && text.len() < 2 * WHOLE && text.contains("web01"));
     }
 }

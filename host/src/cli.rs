@@ -53,12 +53,20 @@ pub fn run(started: Instant) -> ExitCode {
     }
     match Arguments::try_parse() {
         Ok(Arguments { command: None }) => hook::run(None, started),
-        Ok(Arguments { command: Some(Command::Hook { harness: Harness::ClaudeCode, config }) }) => {
-            hook::run(config, started)
-        }
+        Ok(Arguments {
+            command:
+                Some(Command::Hook {
+                    harness: Harness::ClaudeCode,
+                    config,
+                }),
+        }) => hook::run(config, started),
         Err(error) => {
             // Help and version go to standard output and are no error; the rest is one, also for a hook.
-            let code = if error.use_stderr() { ExitCode::BLOCKED } else { ExitCode::OK };
+            let code = if error.use_stderr() {
+                ExitCode::BLOCKED
+            } else {
+                ExitCode::OK
+            };
             let _ = error.print();
             code
         }

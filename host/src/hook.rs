@@ -27,7 +27,8 @@ pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
         deadline = started + config.deadline();
         watchdog::set_deadline(deadline);
     }
-    let event = stdin::read(io::stdin().lock(), watchdog::too_late).and_then(|bytes| claude_code::read(&bytes));
+    let event =
+        stdin::read(io::stdin().lock(), watchdog::too_late).and_then(|bytes| claude_code::read(&bytes));
     let read = started.elapsed();
     let decision = match event {
         Ok(Event::Before(call)) => {
@@ -56,7 +57,10 @@ impl Decision {
         let reason = fault.reason();
         let mut entry = entry("", "", "");
         (entry.verdict, entry.fault, entry.why) = ("deny", Some(fault.kind.word()), Some(fault.cause));
-        Self { answer: claude_code::block(&reason), entry: Some(entry) }
+        Self {
+            answer: claude_code::block(&reason),
+            entry: Some(entry),
+        }
     }
 }
 
@@ -83,7 +87,10 @@ fn notice(config: &Result<Config, ConfigError>, name: String) -> Decision {
         why: Some(error.to_string()),
         ..entry("", "", &name)
     });
-    Decision { answer: Answer::silence(), entry }
+    Decision {
+        answer: Answer::silence(),
+        entry,
+    }
 }
 
 /// Judges a call that is about to run. Whatever goes wrong here becomes a deny.
@@ -102,7 +109,10 @@ fn judge(config: &Result<Config, ConfigError>, call: &Call, started: Instant, de
     };
     entry.fault = fault.map(|fault| fault.kind.word());
     entry.record = record.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Decision { answer: claude_code::write(&verdict), entry: Some(entry) }
+    Decision {
+        answer: claude_code::write(&verdict),
+        entry: Some(entry),
+    }
 }
 
 fn decide(
@@ -139,9 +149,16 @@ fn decide(
     };
     // Zerto's waits end before the policy is interrupted, so that it can still put the cause into words.
     let zerto_deadline = deadline - 2 * watchdog::grace(config.deadline());
-    let lent = Box::new(Zerto::new(config.zerto.clone(), zerto_deadline, Arc::clone(record)));
+    let lent = Box::new(Zerto::new(
+        config.zerto.clone(),
+        zerto_deadline,
+        Arc::clone(record),
+    ));
     let verdict = runtime::before(&loaded.component, &config.policy.grants(), lent, &question)?;
-    Ok(config.ask.resolve(verdict, call.permission_mode.as_deref()).cleaned())
+    Ok(config
+        .ask
+        .resolve(verdict, call.permission_mode.as_deref())
+        .cleaned())
 }
 
 /// The policy as the log names it: twelve digits tell any two policies apart.
@@ -155,15 +172,26 @@ fn nonce() -> String {
 }
 
 /// Writes the log line, then the answer: a call must not run before its decision is on record.
-fn deliver(decision: Decision, config: &Result<Config, ConfigError>, started: Instant, read: Duration) -> ExitCode {
+fn deliver(
+    decision: Decision,
+    config: &Result<Config, ConfigError>,
+    started: Instant,
+    read: Duration,
+) -> ExitCode {
     let Decision { mut answer, entry } = decision;
     if let Some(mut entry) = entry {
         (entry.ms.read, entry.ms.total) = (milliseconds(read), milliseconds(started.elapsed()));
         if let Err(trouble) = append(config, entry) {
-            answer.stderr.extend_from_slice(format!("holdpoint: {trouble}\n").as_bytes());
+            answer
+                .stderr
+                .extend_from_slice(format!("holdpoint: {trouble}\n").as_bytes());
         }
     }
-    watchdog::expect(if answer.code == ExitCode::OK && answer.stdout.is_empty() { Waiting::Nothing } else { Waiting::Answer });
+    watchdog::expect(if answer.code == ExitCode::OK && answer.stdout.is_empty() {
+        Waiting::Nothing
+    } else {
+        Waiting::Answer
+    });
     // Nothing can be done about a reader of errors that has gone; the exit code still tells.
     let _ = io::stderr().write_all(&answer.stderr);
     let mut stdout = io::stdout().lock();
@@ -175,7 +203,10 @@ fn deliver(decision: Decision, config: &Result<Config, ConfigError>, started: In
 
 /// The harness did not take the answer. Only the exit code is left to say that the call must not run.
 fn undelivered(error: &io::Error, config: &Result<Config, ConfigError>) -> ExitCode {
-    let fault = Fault::new(FaultKind::Answer, format!("the answer cannot be written ({error})"));
+    let fault = Fault::new(
+        FaultKind::Answer,
+        format!("the answer cannot be written ({error})"),
+    );
     let _ = io::stderr().write_all(format!("{}\n", fault.reason()).as_bytes());
     let mut entry = entry("", "", "");
     (entry.verdict, entry.fault, entry.why) = ("deny", Some(fault.kind.word()), Some(fault.cause));
@@ -187,8 +218,17 @@ fn append(config: &Result<Config, ConfigError>, entry: Entry) -> Result<(), Stri
     let defaults = Config::default();
     let config = &config.as_ref().unwrap_or(&defaults).log;
     let path = config.path().map_err(|error| error.to_string())?;
-    let log = Log { path, largest_bytes: config.largest_bytes(), keep: config.keep() };
-    log.append(entry).map_err(|error| format!("the decision log {} cannot be written ({error})", log.path.display()))
+    let log = Log {
+        path,
+        largest_bytes: config.largest_bytes(),
+        keep: config.keep(),
+    };
+    log.append(entry).map_err(|error| {
+        format!(
+            "the decision log {} cannot be written ({error})",
+            log.path.display()
+        )
+    })
 }
 
 fn milliseconds(duration: Duration) -> f64 {

@@ -106,7 +106,10 @@ impl Log {
 
     /// Renames the full file, once, however many processes found it full.
     fn rotate(&self) -> io::Result<()> {
-        let lock = open_private(&self.numbered("lock"), OpenOptions::new().write(true).create(true))?;
+        let lock = open_private(
+            &self.numbered("lock"),
+            OpenOptions::new().write(true).create(true),
+        )?;
         lock.lock()?;
         if fs::metadata(&self.path).map_or(0, |metadata| metadata.len()) < self.largest_bytes {
             return Ok(());
@@ -114,7 +117,11 @@ impl Log {
         for older in (1..self.keep).rev() {
             rename_if_there(&self.numbered(older), &self.numbered(older + 1))?;
         }
-        if self.keep == 0 { fs::remove_file(&self.path) } else { fs::rename(&self.path, self.numbered(1)) }
+        if self.keep == 0 {
+            fs::remove_file(&self.path)
+        } else {
+            fs::rename(&self.path, self.numbered(1))
+        }
     }
 
     fn numbered(&self, suffix: impl std::fmt::Display) -> PathBuf {
@@ -149,7 +156,10 @@ fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 pub fn now() -> String {
     let format = time::format_description::well_known::Rfc3339;
     let now = time::OffsetDateTime::now_utc();
-    now.replace_millisecond(now.millisecond()).unwrap_or(now).format(&format).unwrap_or_default()
+    now.replace_millisecond(now.millisecond())
+        .unwrap_or(now)
+        .format(&format)
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -165,7 +175,10 @@ mod tests {
             verdict: "deny",
             fault: None,
             why: Some("two\nlines".into()),
-            record: Record { targets: vec!["web\u{202e}01".into()], ..Record::default() },
+            record: Record {
+                targets: vec!["web\u{202e}01".into()],
+                ..Record::default()
+            },
             policy: None,
             ms: Phases::default(),
         }
@@ -174,7 +187,11 @@ mod tests {
     #[test]
     fn a_line_holds_nothing_that_acts_on_a_terminal() {
         let directory = tempfile::tempdir().unwrap();
-        let log = Log { path: directory.path().join("new/decisions.log"), largest_bytes: 1 << 20, keep: 1 };
+        let log = Log {
+            path: directory.path().join("new/decisions.log"),
+            largest_bytes: 1 << 20,
+            keep: 1,
+        };
         log.append(entry("c")).unwrap();
         let text = fs::read_to_string(&log.path).unwrap();
         assert_eq!(text.lines().count(), 1);
@@ -188,7 +205,11 @@ mod tests {
     #[test]
     fn many_writers_lose_nothing_over_many_rotations() {
         let directory = tempfile::tempdir().unwrap();
-        let log = Log { path: directory.path().join("decisions.log"), largest_bytes: 4_000, keep: 1_000 };
+        let log = Log {
+            path: directory.path().join("decisions.log"),
+            largest_bytes: 4_000,
+            keep: 1_000,
+        };
         std::thread::scope(|scope| {
             for writer in 0..8 {
                 let log = &log;
@@ -215,13 +236,22 @@ mod tests {
     #[test]
     fn only_so_many_full_files_are_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let log = Log { path: directory.path().join("decisions.log"), largest_bytes: 1, keep: 2 };
+        let log = Log {
+            path: directory.path().join("decisions.log"),
+            largest_bytes: 1,
+            keep: 2,
+        };
         for number in 0..5 {
             log.append(entry(&number.to_string())).unwrap();
         }
-        let mut names: Vec<_> =
-            fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> = fs::read_dir(directory.path())
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
-        assert_eq!(names, ["decisions.log.1", "decisions.log.2", "decisions.log.lock"]);
+        assert_eq!(
+            names,
+            ["decisions.log.1", "decisions.log.2", "decisions.log.lock"]
+        );
     }
 }

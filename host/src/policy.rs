@@ -58,13 +58,17 @@ pub enum LoadError {
         path: PathBuf,
     },
     /// There is no code, or not of this component.
-    #[error("the policy {path} has no compiled code of its own beside it; make it with: holdpoint-compile {path}")]
+    #[error(
+        "the policy {path} has no compiled code of its own beside it; make it with: holdpoint-compile {path}"
+    )]
     NotCompiled {
         /// The component.
         path: PathBuf,
     },
     /// The code is not for this host.
-    #[error("the policy's compiled code is not for this host ({cause}); make it anew with: holdpoint-compile POLICY.wasm")]
+    #[error(
+        "the policy's compiled code is not for this host ({cause}); make it anew with: holdpoint-compile POLICY.wasm"
+    )]
     Foreign {
         /// The engine's words.
         cause: String,
@@ -82,7 +86,10 @@ pub fn load(config: &Policy) -> Result<Loaded, LoadError> {
     let Some(path) = &config.path else {
         return Ok(Loaded {
             component: deserialize(SHIPPED)?,
-            identity: Identity { origin: "shipped".into(), digest: digest_of(SHIPPED) },
+            identity: Identity {
+                origin: "shipped".into(),
+                digest: digest_of(SHIPPED),
+            },
         });
     };
     let bytes = read(path)?;
@@ -99,20 +106,33 @@ pub fn load(config: &Policy) -> Result<Loaded, LoadError> {
     if !is_its_code {
         return Err(LoadError::NotCompiled { path: path.clone() });
     }
-    let identity = Identity { origin: path.display().to_string(), digest: digest_of(&compiled) };
-    Ok(Loaded { component: deserialize(&compiled)?, identity })
+    let identity = Identity {
+        origin: path.display().to_string(),
+        digest: digest_of(&compiled),
+    };
+    Ok(Loaded {
+        component: deserialize(&compiled)?,
+        identity,
+    })
 }
 
 /// Reads a file that only its owner can have written, looking at the opened file and not at its name.
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    let unreadable = |cause| LoadError::Unreadable { path: path.to_owned(), cause };
+    let unreadable = |cause| LoadError::Unreadable {
+        path: path.to_owned(),
+        cause,
+    };
     let file = fs::File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if private::writable_by_others(&metadata) {
-        return Err(LoadError::Exposed { path: path.to_owned() });
+        return Err(LoadError::Exposed {
+            path: path.to_owned(),
+        });
     }
     if metadata.len() > LARGEST {
-        return Err(LoadError::TooLarge { path: path.to_owned() });
+        return Err(LoadError::TooLarge {
+            path: path.to_owned(),
+        });
     }
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut io::Read::take(file, LARGEST), &mut bytes).map_err(unreadable)?;
@@ -121,13 +141,19 @@ fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
 
 /// The component's digest, as its compiled code says it.
 fn digest_of(compiled: &[u8]) -> String {
-    compiled[COMPILED_MAGIC.len()..COMPILED_HEADER].iter().map(|byte| format!("{byte:02x}")).collect()
+    compiled[COMPILED_MAGIC.len()..COMPILED_HEADER]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
 fn deserialize(compiled: &[u8]) -> Result<Component, LoadError> {
     // SAFETY: the code is this build's own, or comes from a file that nobody but this user or root can have written,
     // which could as well replace this program.
-    unsafe { Component::deserialize(runtime::engine(), &compiled[COMPILED_HEADER..]) }
-        .map_err(|error| LoadError::Foreign { cause: format!("{error:#}") })
+    unsafe { Component::deserialize(runtime::engine(), &compiled[COMPILED_HEADER..]) }.map_err(|error| {
+        LoadError::Foreign {
+            cause: format!("{error:#}"),
+        }
+    })
 }

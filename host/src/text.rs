@@ -46,7 +46,10 @@ mod tests {
 
     #[test]
     fn what_acts_on_a_terminal_becomes_visible() {
-        assert_eq!(clean("a\u{1b}]0;title\u{7}b\u{9b}c\u{202e}d", 99), "a\\u{1b}]0;title\\u{7}b\\u{9b}c\\u{202e}d");
+        assert_eq!(
+            clean("a\u{1b}]0;title\u{7}b\u{9b}c\u{202e}d", 99),
+            "a\\u{1b}]0;title\\u{7}b\\u{9b}c\\u{202e}d"
+        );
         assert_eq!(clean("two\nlines", 99), "two\nlines");
         assert_eq!(clean_line("two\r\nlines", 99), "two\\u{d}\\u{a}lines");
     }

@@ -47,7 +47,10 @@ pub struct Fault {
 impl Fault {
     /// A fault of this kind with its cause in words.
     pub fn new(kind: FaultKind, cause: impl Into<String>) -> Self {
-        Self { kind, cause: cause.into() }
+        Self {
+            kind,
+            cause: cause.into(),
+        }
     }
 
     /// The reason that the harness gets where the fault blocks a call.
@@ -101,8 +104,15 @@ impl FaultKind {
 /// The cause as a sentence: our error texts are lower-case fragments.
 fn sentence(fragment: &str) -> String {
     let mut letters = fragment.chars();
-    let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
-    let end = if fragment.ends_with(['.', '!', '?']) { "" } else { "." };
+    let first: String = letters
+        .next()
+        .map(|first| first.to_uppercase().collect())
+        .unwrap_or_default();
+    let end = if fragment.ends_with(['.', '!', '?']) {
+        ""
+    } else {
+        "."
+    };
     format!("{first}{}{end}", letters.as_str())
 }
 
@@ -112,7 +122,10 @@ mod tests {
 
     #[test]
     fn a_fault_is_told_as_a_sentence_with_a_cut_and_cleaned_cause() {
-        let fault = Fault::new(FaultKind::Configuration, format!("bad \u{1b}[31m key {}", "x".repeat(20_000)));
+        let fault = Fault::new(
+            FaultKind::Configuration,
+            format!("bad \u{1b}[31m key {}", "x".repeat(20_000)),
+        );
         let reason = fault.reason();
         assert!(reason.contains("Bad \\u{1b}[31m key"), "{reason}");
         assert!(reason.len() < 9_000);

@@ -13,7 +13,9 @@ use tokio::runtime::Runtime;
 use crate::config::{self, LoginKind};
 use crate::private;
 use crate::record::{Record, Seen, ZertoTimes};
-use crate::runtime::capabilities::{Capabilities, CaptureResult, Checkpoint, Direction, Error, VmRow, VpgState};
+use crate::runtime::capabilities::{
+    Capabilities, CaptureResult, Checkpoint, Direction, Error, VmRow, VpgState,
+};
 
 /// The longest secret that is read from a file, in bytes.
 const LONGEST_SECRET: u64 = 64 * 1024;
@@ -35,7 +37,12 @@ struct Connection {
 impl Zerto {
     /// Lends Zerto until the deadline. What is asked and seen goes into the record.
     pub fn new(config: config::Zerto, deadline: Instant, record: Arc<Mutex<Record>>) -> Self {
-        Self { config, deadline, record, connection: None }
+        Self {
+            config,
+            deadline,
+            record,
+            connection: None,
+        }
     }
 
     fn connection(&mut self) -> Result<&Connection, Error> {
@@ -46,19 +53,22 @@ impl Zerto {
                 .build()
                 .map_err(|error| Error::Unreachable(format!("the network cannot be used ({error})")))?;
             let zvm = zvm::Zvm::new(settings).map_err(from_zvm)?;
-            self.connection = Some(Connection { runtime: std::mem::ManuallyDrop::new(runtime), zvm });
+            self.connection = Some(Connection {
+                runtime: std::mem::ManuallyDrop::new(runtime),
+                zvm,
+            });
         }
         Ok(self.connection.as_ref().expect("it was just made"))
     }
 
     /// Asks the ZVM, and records how that went.
-    fn ask<T>(
-        &mut self,
-        question: impl AsyncFnOnce(&zvm::Zvm) -> Result<T, zvm::Error>,
-    ) -> Result<T, Error> {
-        let answer = self
-            .connection()
-            .and_then(|connection| connection.runtime.block_on(question(&connection.zvm)).map_err(from_zvm));
+    fn ask<T>(&mut self, question: impl AsyncFnOnce(&zvm::Zvm) -> Result<T, zvm::Error>) -> Result<T, Error> {
+        let answer = self.connection().and_then(|connection| {
+            connection
+                .runtime
+                .block_on(question(&connection.zvm))
+                .map_err(from_zvm)
+        });
         if let Err(error) = &answer {
             self.record().troubles.push(words(error));
         }
@@ -94,12 +104,14 @@ impl Zerto {
 impl Capabilities for Zerto {
     fn find_vms_by_name(&mut self, name: &str) -> Result<Vec<VmRow>, Error> {
         self.target(name);
-        self.ask(async |zvm| zvm.find_vms_by_name(name).await).map(|rows| rows.into_iter().map(row).collect())
+        self.ask(async |zvm| zvm.find_vms_by_name(name).await)
+            .map(|rows| rows.into_iter().map(row).collect())
     }
 
     fn find_vms_by_identifier(&mut self, identifier: &str) -> Result<Vec<VmRow>, Error> {
         self.target(identifier);
-        self.ask(async |zvm| zvm.find_vms_by_identifier(identifier).await).map(|rows| rows.into_iter().map(row).collect())
+        self.ask(async |zvm| zvm.find_vms_by_identifier(identifier).await)
+            .map(|rows| rows.into_iter().map(row).collect())
     }
 
     fn vpg(&mut self, identifier: &str) -> Result<VpgState, Error> {
@@ -116,7 +128,10 @@ impl Capabilities for Zerto {
     fn capture(&mut self, vpgs: Vec<String>, tag: String) -> Vec<CaptureResult> {
         self.record().tag = Some(tag.clone());
         let outcomes = match self.ask(async |zvm| Ok(zvm.capture(&vpgs, &tag).await)) {
-            Ok(outcomes) => outcomes.into_iter().map(|outcome| outcome.map(checkpoint).map_err(from_zvm)).collect(),
+            Ok(outcomes) => outcomes
+                .into_iter()
+                .map(|outcome| outcome.map(checkpoint).map_err(from_zvm))
+                .collect(),
             Err(error) => vec![Err(error); vpgs.len()],
         };
         let mut record = self.record();
@@ -133,7 +148,10 @@ impl Capabilities for Zerto {
         drop(record);
         vpgs.into_iter()
             .zip(outcomes)
-            .map(|(vpg_identifier, outcome)| CaptureResult { vpg_identifier, outcome })
+            .map(|(vpg_identifier, outcome)| CaptureResult {
+                vpg_identifier,
+                outcome,
+            })
             .collect()
     }
 
@@ -168,9 +186,18 @@ fn settings(config: &config::Zerto, deadline: Instant) -> Result<zvm::Settings, 
             client_id: config.client_id.clone().ok_or_else(|| missing("client_id"))?,
             client_secret: secret,
         },
-        LoginKind::WindowsSession => zvm::Login::WindowsSession { username: username()?, password: secret },
+        LoginKind::WindowsSession => zvm::Login::WindowsSession {
+            username: username()?,
+            password: secret,
+        },
     };
-    Ok(zvm::Settings { url, login, trust: trust(config)?, deadline, longest_wait: config.longest_wait() })
+    Ok(zvm::Settings {
+        url,
+        login,
+        trust: trust(config)?,
+        deadline,
+        longest_wait: config.longest_wait(),
+    })
 }
 
 fn trust(config: &config::Zerto) -> Result<zvm::Trust, Error> {
@@ -188,13 +215,32 @@ fn trust(config: &config::Zerto) -> Result<zvm::Trust, Error> {
             }
             zvm::Trust::CaFile(path.clone())
         }
-        (None, None, true) => zvm::Trust::System,
+        (None, None, true) => match SYSTEM_TRUST_VARIABLES
+            .iter()
+            .find(|name| env::var_os(name).is_some())
+        {
+            None => zvm::Trust::System,
+            Some(name) => {
+                let text = format!(
+                    "{name} is set in the environment, where a project can set it, and would change which certificates \
+                     are trusted; name the ZVM's authority by zerto.ca_file or zerto.pin"
+                );
+                return Err(Error::Unreachable(text));
+            }
+        },
     })
 }
 
+/// What replaces the system's certificates, for the libraries that load them.
+const SYSTEM_TRUST_VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
 /// `sha256:` and 64 hexadecimal digits, with or without colons between the bytes, as `openssl x509` prints them.
 fn fingerprint(pin: &str) -> Option<[u8; 32]> {
-    let digits: String = pin.strip_prefix("sha256:")?.chars().filter(|&letter| letter != ':').collect();
+    let digits: String = pin
+        .strip_prefix("sha256:")?
+        .chars()
+        .filter(|&letter| letter != ':')
+        .collect();
     if digits.len() != 64 || !digits.is_ascii() {
         return None;
     }
@@ -209,7 +255,9 @@ fn secret(config: &config::Zerto) -> Result<zvm::Secret, Error> {
     if let Some(name) = &config.secret_env {
         let value = env::var(name).ok().filter(|value| !value.is_empty());
         return value.map(zvm::Secret::new).ok_or_else(|| {
-            Error::Unauthorized(format!("the environment variable {name}, which zerto.secret_env names, is not set"))
+            Error::Unauthorized(format!(
+                "the environment variable {name}, which zerto.secret_env names, is not set"
+            ))
         });
     }
     if let Some(path) = &config.secret_file {
@@ -218,12 +266,17 @@ fn secret(config: &config::Zerto) -> Result<zvm::Secret, Error> {
     if let Some(password) = &config.legacy_password {
         return Ok(zvm::Secret::new(password.0.clone()));
     }
-    Err(Error::Unauthorized("neither zerto.secret_env nor zerto.secret_file is configured".into()))
+    Err(Error::Unauthorized(
+        "neither zerto.secret_env nor zerto.secret_file is configured".into(),
+    ))
 }
 
 fn secret_from_file(path: &Path) -> Result<zvm::Secret, Error> {
     let unreadable = |cause: std::io::Error| {
-        Error::Unauthorized(format!("zerto.secret_file {} cannot be read ({cause})", path.display()))
+        Error::Unauthorized(format!(
+            "zerto.secret_file {} cannot be read ({cause})",
+            path.display()
+        ))
     };
     let file = File::open(path).map_err(unreadable)?;
     if private::readable_by_others(&file.metadata().map_err(unreadable)?) {
@@ -232,7 +285,9 @@ fn secret_from_file(path: &Path) -> Result<zvm::Secret, Error> {
         return Err(Error::Unauthorized(text));
     }
     let mut text = String::new();
-    file.take(LONGEST_SECRET).read_to_string(&mut text).map_err(unreadable)?;
+    file.take(LONGEST_SECRET)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
     // Editors end a file with a line break, which is no part of the secret.
     Ok(zvm::Secret::new(text.trim_end_matches(['\r', '\n'])))
 }
@@ -296,7 +351,14 @@ mod tests {
         let with_colons = format!("sha256:{}", vec!["0A"; 32].join(":"));
         assert_eq!(fingerprint(&plain), Some([10; 32]));
         assert_eq!(fingerprint(&with_colons), Some([10; 32]));
-        for bad in ["", "0a0a", "sha256:0a", "md5:0a", &format!("sha256:{}", "zz".repeat(32)), &format!("sha256:{}", "ä".repeat(32))] {
+        for bad in [
+            "",
+            "0a0a",
+            "sha256:0a",
+            "md5:0a",
+            &format!("sha256:{}", "zz".repeat(32)),
+            &format!("sha256:{}", "ä".repeat(32)),
+        ] {
             assert_eq!(fingerprint(bad), None, "{bad}");
         }
     }

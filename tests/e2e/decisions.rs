@@ -14,23 +14,40 @@ fn power_off(vm: &str) -> Value {
 
 /// The inserts that the ZVM saw.
 fn inserts(world: &World) -> usize {
-    world.sim.as_ref().unwrap().requests().iter().filter(|request| request.method == "POST" && request.path.ends_with("/checkpoints")).count()
+    world
+        .sim
+        .as_ref()
+        .unwrap()
+        .requests()
+        .iter()
+        .filter(|request| request.method == "POST" && request.path.ends_with("/checkpoints"))
+        .count()
 }
 
 #[track_caller]
 fn assert_silent(outcome: &Outcome) {
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str(), outcome.code), ("", "", Some(0)));
+    assert_eq!(
+        (outcome.stdout.as_str(), outcome.stderr.as_str(), outcome.code),
+        ("", "", Some(0))
+    );
 }
 
 #[track_caller]
 fn assert_asks(outcome: &Outcome, words: &str) {
-    assert_eq!((outcome.decision().as_str(), outcome.stderr.as_str(), outcome.code), ("ask", "", Some(0)));
+    assert_eq!(
+        (outcome.decision().as_str(), outcome.stderr.as_str(), outcome.code),
+        ("ask", "", Some(0))
+    );
     assert!(outcome.text().contains(words), "{}", outcome.text());
 }
 
 #[track_caller]
 fn assert_denies(outcome: &Outcome, words: &str) {
-    assert_eq!((outcome.decision().as_str(), outcome.code), ("deny", Some(2)), "{outcome:?}");
+    assert_eq!(
+        (outcome.decision().as_str(), outcome.code),
+        ("deny", Some(2)),
+        "{outcome:?}"
+    );
     assert!(outcome.text().contains(words), "{}", outcome.text());
     assert_eq!(outcome.stderr, format!("{}\n", outcome.text()));
 }
@@ -49,15 +66,35 @@ fn a_change_passes_with_a_note_once_its_checkpoint_is_seen() {
     let outcome = world.hook(HOLDPOINT, &power_off("JP-Ubuntu"));
     let sim = world.sim.as_ref().unwrap();
     let [checkpoint] = sim.checkpoints().try_into().unwrap();
-    assert_eq!((outcome.decision().as_str(), outcome.stderr.as_str(), outcome.code), ("context", "", Some(0)), "{outcome:?}");
-    for part in [&checkpoint.checkpoint_identifier, &checkpoint.tag, "APP-VPG", "Restore"] {
+    assert_eq!(
+        (outcome.decision().as_str(), outcome.stderr.as_str(), outcome.code),
+        ("context", "", Some(0)),
+        "{outcome:?}"
+    );
+    for part in [
+        &checkpoint.checkpoint_identifier,
+        &checkpoint.tag,
+        "APP-VPG",
+        "Restore",
+    ] {
         assert!(outcome.text().contains(part), "{part}: {}", outcome.text());
     }
-    assert!(checkpoint.tag.starts_with("claude-code 5569fb1c-abcdefgh "), "{}", checkpoint.tag);
-    assert!(checkpoint.tag.contains("esxi/powerOff on jp-ubuntu"), "{}", checkpoint.tag);
+    assert!(
+        checkpoint.tag.starts_with("claude-code 5569fb1c-abcdefgh "),
+        "{}",
+        checkpoint.tag
+    );
+    assert!(
+        checkpoint.tag.contains("esxi/powerOff on jp-ubuntu"),
+        "{}",
+        checkpoint.tag
+    );
     assert!(checkpoint.tag.is_ascii() && checkpoint.tag.len() < 100);
     let line = world.logged();
-    assert_eq!(line["checkpoints"][0]["checkpoint"], *checkpoint.checkpoint_identifier);
+    assert_eq!(
+        line["checkpoints"][0]["checkpoint"],
+        *checkpoint.checkpoint_identifier
+    );
     assert_eq!(line["targets"], json!(["JP-Ubuntu"]));
     assert_eq!(line["tag"], *checkpoint.tag);
 }
@@ -90,7 +127,10 @@ fn all_machines_of_a_call_are_captured() {
     let world = World::with_zvm(
         "[[vpgs]]\nname = 'A'\ninstant = true\nvms = [{ name = 'web01' }]\n[[vpgs]]\nname = 'B'\ninstant = true\nvms = [{ name = 'web02' }]",
     );
-    let call = before("mcp__ansible-mcp__ansible-remote-command", json!({ "host_pattern": "web01,web02", "command": "id" }));
+    let call = before(
+        "mcp__ansible-mcp__ansible-remote-command",
+        json!({ "host_pattern": "web01,web02", "command": "id" }),
+    );
     assert_eq!(world.hook(HOLDPOINT, &call).decision(), "context");
     assert_eq!(inserts(&world), 2);
 }
@@ -98,7 +138,10 @@ fn all_machines_of_a_call_are_captured() {
 #[test]
 fn a_refused_capture_denies_in_zertos_own_words() {
     let world = World::with_zvm("[[vpgs]]\noutcome = 'refused'\nreason = 'The journal is full'");
-    assert_denies(&world.hook(HOLDPOINT, &power_off("jp-ubuntu")), "The journal is full");
+    assert_denies(
+        &world.hook(HOLDPOINT, &power_off("jp-ubuntu")),
+        "The journal is full",
+    );
 }
 
 #[test]
@@ -125,8 +168,14 @@ fn an_unreachable_zvm_denies() {
     let mut world = world;
     // Nobody listens on that port any more.
     drop(world.sim.take());
-    world.configure_bare(&format!("zerto.url = '{url}'\nzerto.username = 'admin'\nzerto.secret_file = '{}'", world.path("password").display()));
-    assert_denies(&world.hook(HOLDPOINT, &power_off("jp-ubuntu")), "could not be reached");
+    world.configure_bare(&format!(
+        "zerto.url = '{url}'\nzerto.username = 'admin'\nzerto.secret_file = '{}'",
+        world.path("password").display()
+    ));
+    assert_denies(
+        &world.hook(HOLDPOINT, &power_off("jp-ubuntu")),
+        "could not be reached",
+    );
 }
 
 #[test]
@@ -136,7 +185,11 @@ fn bad_credentials_deny() {
     let outcome = world.hook(HOLDPOINT, &power_off("jp-ubuntu"));
     assert_denies(&outcome, "did not accept the credentials");
     let requests = world.sim.as_ref().unwrap().requests();
-    assert_eq!(requests.len(), 1, "a refused log-in is not tried again: {requests:?}");
+    assert_eq!(
+        requests.len(),
+        1,
+        "a refused log-in is not tried again: {requests:?}"
+    );
 }
 
 #[test]
@@ -147,7 +200,11 @@ fn a_partly_captured_vm_denies_and_names_what_was_captured() {
     ));
     let outcome = world.hook(HOLDPOINT, &power_off("db1"));
     assert_denies(&outcome, "no space");
-    assert!(outcome.text().contains("GOOD") && outcome.text().contains("BAD"), "{}", outcome.text());
+    assert!(
+        outcome.text().contains("GOOD") && outcome.text().contains("BAD"),
+        "{}",
+        outcome.text()
+    );
 }
 
 #[test]
@@ -161,7 +218,10 @@ fn a_vpg_that_can_take_no_checkpoint_denies_without_an_insert() {
 fn statuses_3_and_4_both_take_a_checkpoint() {
     for status in [3, 4] {
         let world = World::with_zvm(&format!("[[vpgs]]\nstatus = {status}\ninstant = true"));
-        assert_eq!(world.hook(HOLDPOINT, &power_off("jp-ubuntu")).decision(), "context");
+        assert_eq!(
+            world.hook(HOLDPOINT, &power_off("jp-ubuntu")).decision(),
+            "context"
+        );
     }
 }
 
@@ -184,7 +244,9 @@ fn a_name_that_fits_several_vms_asks() {
 
 #[test]
 fn a_vm_that_is_protected_the_other_way_round_or_gone_asks() {
-    let world = World::with_zvm("[[vpgs]]\nname = 'FROM-EAST'\nvms = [{ name = 'db1', direction = 'recovered-here' }]");
+    let world = World::with_zvm(
+        "[[vpgs]]\nname = 'FROM-EAST'\nvms = [{ name = 'db1', direction = 'recovered-here' }]",
+    );
     assert_asks(&world.hook(HOLDPOINT, &power_off("db1")), "FROM-EAST");
     let world = World::with_zvm("[[vpgs]]\nvms = [{ name = 'db1', exists = false }]");
     assert_asks(&world.hook(HOLDPOINT, &power_off("db1")), "db1");
@@ -196,19 +258,38 @@ fn a_call_without_a_machine_asks_and_hints_at_a_likely_one() {
     let world = World::with_zvm(HEALTHY);
     let call = before("mcp__esxi__powerOff", json!({ "hostname": "jp-ubuntu" }));
     assert_asks(&world.hook(HOLDPOINT, &call), "jp-ubuntu");
-    assert_eq!(world.sim.as_ref().unwrap().requests().len(), 0, "a guess is never looked up");
+    assert_eq!(
+        world.sim.as_ref().unwrap().requests().len(),
+        0,
+        "a guess is never looked up"
+    );
 }
 
 #[test]
 fn a_pattern_an_empty_limit_and_an_opaque_id_ask() {
     let world = World::with_zvm(HEALTHY);
     let calls = [
-        ("mcp__ansible-mcp__ansible-remote-command", json!({ "host_pattern": "web*" })),
-        ("mcp__ansible-mcp__ansible-remote-command", json!({ "host_pattern": "all" })),
-        ("mcp__ansible-mcp__ansible-remote-command", json!({ "host_pattern": "db:&prod" })),
-        ("mcp__awx__run_ad_hoc_command", json!({ "limit": "", "inventory_id": 3 })),
+        (
+            "mcp__ansible-mcp__ansible-remote-command",
+            json!({ "host_pattern": "web*" }),
+        ),
+        (
+            "mcp__ansible-mcp__ansible-remote-command",
+            json!({ "host_pattern": "all" }),
+        ),
+        (
+            "mcp__ansible-mcp__ansible-remote-command",
+            json!({ "host_pattern": "db:&prod" }),
+        ),
+        (
+            "mcp__awx__run_ad_hoc_command",
+            json!({ "limit": "", "inventory_id": 3 }),
+        ),
         ("mcp__awx__run_ad_hoc_command", json!({ "inventory_id": 3 })),
-        ("mcp__defender__defender_isolate_machine", json!({ "machineId": "0a1b2c" })),
+        (
+            "mcp__defender__defender_isolate_machine",
+            json!({ "machineId": "0a1b2c" }),
+        ),
     ];
     for (tool, input) in calls {
         let outcome = world.hook(HOLDPOINT, &before(tool, input.clone()));
@@ -221,7 +302,10 @@ fn a_pattern_an_empty_limit_and_an_opaque_id_ask() {
 fn an_id_that_the_operator_has_mapped_is_captured() {
     let world = World::with_zvm(HEALTHY);
     world.configure("[policy.machines]\n0a1b2c = 'jp-ubuntu'");
-    let call = before("mcp__defender__defender_isolate_machine", json!({ "machineId": "0a1b2c" }));
+    let call = before(
+        "mcp__defender__defender_isolate_machine",
+        json!({ "machineId": "0a1b2c" }),
+    );
     assert_eq!(world.hook(HOLDPOINT, &call).decision(), "context");
 }
 
@@ -230,7 +314,12 @@ fn an_unlisted_tool_asks_denies_or_passes_as_configured() {
     for (choice, decision) in [("ask", "ask"), ("deny", "deny"), ("pass", "silence")] {
         let world = World::without_zvm();
         world.configure(&format!("policy.unknown_tool = '{choice}'"));
-        assert_eq!(world.hook(HOLDPOINT, &before("mcp__nobody__knows", json!({}))).decision(), decision);
+        assert_eq!(
+            world
+                .hook(HOLDPOINT, &before("mcp__nobody__knows", json!({})))
+                .decision(),
+            decision
+        );
     }
 }
 
@@ -239,7 +328,12 @@ fn a_tool_that_changes_a_control_plane_asks_denies_or_passes_as_configured() {
     for (choice, decision) in [("ask", "ask"), ("deny", "deny"), ("pass", "silence")] {
         let world = World::without_zvm();
         world.configure(&format!("policy.control_plane = '{choice}'"));
-        assert_eq!(world.hook(HOLDPOINT, &before("mcp__esxi__createVM", json!({}))).decision(), decision);
+        assert_eq!(
+            world
+                .hook(HOLDPOINT, &before("mcp__esxi__createVM", json!({})))
+                .decision(),
+            decision
+        );
     }
 }
 

@@ -21,7 +21,10 @@ pub struct World {
 impl World {
     /// A configuration without a ZVM.
     pub fn without_zvm() -> Self {
-        let world = Self { directory: tempfile::tempdir().expect("a temporary directory"), sim: None };
+        let world = Self {
+            directory: tempfile::tempdir().expect("a temporary directory"),
+            sim: None,
+        };
         std::fs::create_dir(world.path("project")).expect("an empty directory");
         world.configure("");
         world
@@ -100,7 +103,9 @@ impl World {
     pub fn log(&self) -> Vec<Value> {
         let path = self.path("home/.local/state/holdpoint/decisions.log");
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+        text.lines()
+            .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+            .collect()
     }
 
     /// The one line that the decision log has.
@@ -146,7 +151,9 @@ impl Outcome {
     pub fn text(&self) -> String {
         let answer: Value = serde_json::from_str(&self.stdout).expect("one JSON object");
         let output = &answer["hookSpecificOutput"];
-        let text = output["permissionDecisionReason"].as_str().or(output["additionalContext"].as_str());
+        let text = output["permissionDecisionReason"]
+            .as_str()
+            .or(output["additionalContext"].as_str());
         text.expect("a text").to_owned()
     }
 }
@@ -163,7 +170,11 @@ pub fn run(mut command: Command, bytes: &[u8]) -> Outcome {
         let _ = stdin.write_all(&bytes);
         stdin
     });
-    let Output { status, stdout, stderr } = child.wait_with_output().expect("the process ends");
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = child.wait_with_output().expect("the process ends");
     let took = started.elapsed();
     drop(writer.join());
     Outcome {
@@ -190,7 +201,9 @@ pub fn before(tool: &str, input: Value) -> Value {
 
 /// A file among the fixtures.
 pub fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/fixtures")
+        .join(name)
 }
 
 /// Sets a file's mode.

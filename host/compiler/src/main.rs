@@ -22,7 +22,9 @@ fn main() -> ExitCode {
 
 fn run() -> Result<()> {
     let mut arguments = env::args_os().skip(1);
-    let (Some(argument), None) = (arguments.next(), arguments.next()) else { bail!("{USAGE}") };
+    let (Some(argument), None) = (arguments.next(), arguments.next()) else {
+        bail!("{USAGE}")
+    };
     if argument == "--help" || argument == "-h" {
         println!("{USAGE}");
         return Ok(());

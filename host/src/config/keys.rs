@@ -15,38 +15,147 @@ const fn key(path: &'static str, default: &'static str, says: &'static str) -> K
 
 /// In the order of the reference.
 const KEYS: &[Key] = &[
-    key("deadline_seconds", "`330`", "How long one decision may take, from the start of the process: 1 to 3600. Has to be below the `timeout` of the hook entry, which the harness takes for \"go on\"."),
-    key("zerto.url", "none", "The ZVM: `https://zvm.example`, with a port where it is not 443 (9669 on Windows). Without it, every call that needs a checkpoint is denied."),
-    key("zerto.login", "`\"password\"`", "`\"password\"` or `\"client-credentials\"` (Linux appliance, Keycloak), or `\"windows-session\"`."),
-    key("zerto.client_id", "`\"zerto-client\"`", "The Keycloak client. For `client-credentials` it has to be set."),
-    key("zerto.username", "none", "The user, for `password` and `windows-session`."),
-    key("zerto.secret_env", "none", "The environment variable that holds the password, or the client's secret."),
-    key("zerto.secret_file", "none", "The file that holds it, without anything else; only its owner may read it. One of the two has to be set."),
-    key("zerto.ca_file", "none", "Certificates to trust, PEM. Only these are then trusted. Default: those of the operating system."),
-    key("zerto.pin", "none", "`sha256:` and the SHA-256 of the ZVM's certificate in 64 hexadecimal digits. That certificate alone is then trusted, whatever its name or issuer."),
-    key("zerto.verify", "`true`", "`false` turns the verification of the certificate off: whoever stands between here and the ZVM then gets the password."),
-    key("zerto.longest_wait_seconds", "`300`", "The longest wait for one checkpoint: 1 to 300."),
-    key("policy.path", "the shipped policy", "Another policy: a component (`.wasm`), with its compiled code (`.cwasm`, made by `holdpoint-compile`) beside it."),
-    key("policy.grants", "`[\"deadline\", \"log\", \"session\", \"zerto\"]`", "The capabilities that the policy is lent. One that asks for more does not start, and every call is then denied."),
-    key("policy.unknown_tool", "`\"ask\"`", "What becomes of a tool that no catalog lists: `\"ask\"`, `\"deny\"` or `\"pass\"`."),
-    key("policy.control_plane", "`\"ask\"`", "What becomes of a tool that changes a control plane (inventories, templates, tickets, new VMs) and no existing machine: `\"ask\"`, `\"deny\"` or `\"pass\"`."),
-    key("policy.domains", "`[]`", "Domains of this site. `web01.corp.example` is also looked up as `web01`, and the other way round, only for domains listed here."),
-    key("policy.vcenter", "none", "The UUID of the vCenter as Zerto names it, where there is only one: turns a managed object reference (`vm-38`) into Zerto's identifier."),
-    key("policy.machines.*", "none", "A table from ids and aliases that tools use (sensor ids, SSH profiles, inventory names) to VM names."),
-    key("policy.servers.*.catalog", "none", "For an MCP server under a key of your own: the usual key of the server whose catalog it follows."),
-    key("policy.servers.*.machine", "none", "For an MCP server that changes the machine it runs on: that VM's name."),
-    key("policy.catalogs", "`[]`", "Catalog files of your own. They may add servers and tools and tighten what the policy says of others."),
-    key("policy.allow_widening", "`false`", "Lets those catalogs also read a tool less strictly than the policy's own catalog does."),
-    key("ask.deny_in_modes", "`[]`", "Permission modes of the harness (`default`, `acceptEdits`, `auto`, `dontAsk`, `bypassPermissions`, `plan`) in which an ask becomes a deny, because no human is there to answer it. `\"*\"` is every mode."),
-    key("log.path", "`$XDG_STATE_HOME/holdpoint/decisions.log`", "The decision log."),
-    key("log.largest_bytes", "`10485760`", "The size at which a new file is begun."),
-    key("log.keep", "`5`", "How many full files are kept (`decisions.log.1` is the newest)."),
+    key(
+        "deadline_seconds",
+        "`330`",
+        "How long one decision may take, from the start of the process: 1 to 3600. Has to be below the `timeout` of the hook entry, which the harness takes for \"go on\".",
+    ),
+    key(
+        "zerto.url",
+        "none",
+        "The ZVM: `https://zvm.example`, with a port where it is not 443 (9669 on Windows). Without it, every call that needs a checkpoint is denied.",
+    ),
+    key(
+        "zerto.login",
+        "`\"password\"`",
+        "`\"password\"` or `\"client-credentials\"` (Linux appliance, Keycloak), or `\"windows-session\"`.",
+    ),
+    key(
+        "zerto.client_id",
+        "`\"zerto-client\"`",
+        "The Keycloak client. For `client-credentials` it has to be set.",
+    ),
+    key(
+        "zerto.username",
+        "none",
+        "The user, for `password` and `windows-session`.",
+    ),
+    key(
+        "zerto.secret_env",
+        "none",
+        "The environment variable that holds the password, or the client's secret.",
+    ),
+    key(
+        "zerto.secret_file",
+        "none",
+        "The file that holds it, without anything else; only its owner may read it. One of the two has to be set.",
+    ),
+    key(
+        "zerto.ca_file",
+        "none",
+        "Certificates to trust, PEM. Only these are then trusted. Default: those of the operating system.",
+    ),
+    key(
+        "zerto.pin",
+        "none",
+        "`sha256:` and the SHA-256 of the ZVM's certificate in 64 hexadecimal digits. That certificate alone is then trusted, whatever its name or issuer.",
+    ),
+    key(
+        "zerto.verify",
+        "`true`",
+        "`false` turns the verification of the certificate off: whoever stands between here and the ZVM then gets the password.",
+    ),
+    key(
+        "zerto.longest_wait_seconds",
+        "`300`",
+        "The longest wait for one checkpoint: 1 to 300.",
+    ),
+    key(
+        "policy.path",
+        "the shipped policy",
+        "Another policy: a component (`.wasm`), with its compiled code (`.cwasm`, made by `holdpoint-compile`) beside it.",
+    ),
+    key(
+        "policy.grants",
+        "`[\"deadline\", \"log\", \"session\", \"zerto\"]`",
+        "The capabilities that the policy is lent. One that asks for more does not start, and every call is then denied.",
+    ),
+    key(
+        "policy.unknown_tool",
+        "`\"ask\"`",
+        "What becomes of a tool that no catalog lists: `\"ask\"`, `\"deny\"` or `\"pass\"`.",
+    ),
+    key(
+        "policy.control_plane",
+        "`\"ask\"`",
+        "What becomes of a tool that changes a control plane (inventories, templates, tickets, new VMs) and no existing machine: `\"ask\"`, `\"deny\"` or `\"pass\"`.",
+    ),
+    key(
+        "policy.domains",
+        "`[]`",
+        "Domains of this site. `web01.corp.example` is also looked up as `web01`, and the other way round, only for domains listed here.",
+    ),
+    key(
+        "policy.vcenter",
+        "none",
+        "The UUID of the vCenter as Zerto names it, where there is only one: turns a managed object reference (`vm-38`) into Zerto's identifier.",
+    ),
+    key(
+        "policy.machines.*",
+        "none",
+        "A table from ids and aliases that tools use (sensor ids, SSH profiles, inventory names) to VM names.",
+    ),
+    key(
+        "policy.servers.*.catalog",
+        "none",
+        "For an MCP server under a key of your own: the usual key of the server whose catalog it follows.",
+    ),
+    key(
+        "policy.servers.*.machine",
+        "none",
+        "For an MCP server that changes the machine it runs on: that VM's name.",
+    ),
+    key(
+        "policy.catalogs",
+        "`[]`",
+        "Catalog files of your own. They may add servers and tools and tighten what the policy says of others.",
+    ),
+    key(
+        "policy.allow_widening",
+        "`false`",
+        "Lets those catalogs also read a tool less strictly than the policy's own catalog does.",
+    ),
+    key(
+        "ask.deny_in_modes",
+        "`[]`",
+        "Permission modes of the harness (`default`, `acceptEdits`, `auto`, `dontAsk`, `bypassPermissions`, `plan`) in which an ask becomes a deny, because no human is there to answer it. `\"*\"` is every mode.",
+    ),
+    key(
+        "log.path",
+        "`$XDG_STATE_HOME/holdpoint/decisions.log`",
+        "The decision log.",
+    ),
+    key(
+        "log.largest_bytes",
+        "`10485760`",
+        "The size at which a new file is begun.",
+    ),
+    key(
+        "log.keep",
+        "`5`",
+        "How many full files are kept (`decisions.log.1` is the newest).",
+    ),
 ];
 
 /// The reference of all keys, as a table in Markdown.
 pub fn reference() -> String {
-    let rows = KEYS.iter().map(|key| format!("| `{}` | {} | {} |\n", key.path, key.default, key.says));
-    ["| key | default | what it does |\n|---|---|---|\n".to_owned()].into_iter().chain(rows).collect()
+    let rows = KEYS
+        .iter()
+        .map(|key| format!("| `{}` | {} | {} |\n", key.path, key.default, key.says));
+    ["| key | default | what it does |\n|---|---|---|\n".to_owned()]
+        .into_iter()
+        .chain(rows)
+        .collect()
 }
 
 /// What is wrong with the first key that does not exist, naming the nearest one that does.
@@ -82,7 +191,12 @@ fn fit(path: &[&str]) -> Fit {
     let mut best = Fit::Nothing;
     for key in KEYS {
         let wanted: Vec<&str> = key.path.split('.').collect();
-        if wanted.len() >= path.len() && wanted.iter().zip(path).all(|(wanted, given)| *wanted == "*" || wanted == given) {
+        if wanted.len() >= path.len()
+            && wanted
+                .iter()
+                .zip(path)
+                .all(|(wanted, given)| *wanted == "*" || wanted == given)
+        {
             if wanted.len() == path.len() {
                 return Fit::Key;
             }
@@ -94,8 +208,13 @@ fn fit(path: &[&str]) -> Fit {
 
 fn message(path: &str) -> String {
     let likeness = |key: &Key| strsim::jaro_winkler(key.path, path);
-    let nearest = KEYS.iter().max_by(|left, right| likeness(left).total_cmp(&likeness(right)));
-    format!("there is no key '{path}'; did you mean '{}'?", nearest.map_or("", |key| key.path))
+    let nearest = KEYS
+        .iter()
+        .max_by(|left, right| likeness(left).total_cmp(&likeness(right)));
+    format!(
+        "there is no key '{path}'; did you mean '{}'?",
+        nearest.map_or("", |key| key.path)
+    )
 }
 
 #[cfg(test)]
@@ -105,13 +224,22 @@ mod tests {
     #[test]
     fn an_unknown_key_is_told_with_the_nearest_one() {
         let problem = |text: &str| unknown(&text.parse().unwrap());
-        assert_eq!(problem("[zerto]\nurl = 'x'\n[policy.machines]\n'a.b' = 'c'"), None);
+        assert_eq!(
+            problem("[zerto]\nurl = 'x'\n[policy.machines]\n'a.b' = 'c'"),
+            None
+        );
         let told = problem("[zerto]\nlogin = 'password'\nca_flie = 'x'").unwrap();
-        assert_eq!(told, "there is no key 'zerto.ca_flie'; did you mean 'zerto.ca_file'?");
+        assert_eq!(
+            told,
+            "there is no key 'zerto.ca_flie'; did you mean 'zerto.ca_file'?"
+        );
         let told = problem("[zretos]\nurl = 'x'").unwrap();
         assert!(told.starts_with("there is no key 'zretos'"), "{told}");
         let told = problem("[policy.servers.'my.ssh']\ncatalogue = 'ssh-mcp'").unwrap();
-        assert!(told.ends_with("did you mean 'policy.servers.*.catalog'?"), "{told}");
+        assert!(
+            told.ends_with("did you mean 'policy.servers.*.catalog'?"),
+            "{told}"
+        );
     }
 
     /// The reference in the docs is this table. To bring it up to date: `UPDATE=1 cargo test --release reference`.
@@ -122,7 +250,11 @@ mod tests {
         let (head, rest) = text.split_once("<!-- keys -->\n").unwrap();
         let (old, tail) = rest.split_once("<!-- end of keys -->").unwrap();
         if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(page, format!("{head}<!-- keys -->\n{}<!-- end of keys -->{tail}", reference())).unwrap();
+            std::fs::write(
+                page,
+                format!("{head}<!-- keys -->\n{}<!-- end of keys -->{tail}", reference()),
+            )
+            .unwrap();
         } else {
             assert_eq!(old, reference(), "run it with UPDATE=1");
         }

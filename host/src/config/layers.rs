@@ -26,11 +26,16 @@ impl Places {
     pub fn find(named: Option<PathBuf>) -> Self {
         let named = named.or_else(|| variable("HOLDPOINT_CONFIG").map(PathBuf::from));
         let user = named.map(|path| (path, true)).or_else(|| {
-            let directory = variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+            let directory = variable("XDG_CONFIG_HOME")
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute());
             let directory = directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")))?;
             Some((directory.join("holdpoint/config.toml"), false))
         });
-        Self { machine: PathBuf::from("/etc/holdpoint/config.toml"), user }
+        Self {
+            machine: PathBuf::from("/etc/holdpoint/config.toml"),
+            user,
+        }
     }
 }
 
@@ -52,7 +57,8 @@ pub fn load(places: &Places) -> Result<Config, ConfigError> {
         overlay(&mut merged, table);
     }
     if !merged.is_empty() {
-        config = Config::deserialize(merged).map_err(|error| ConfigError::value("configuration", error.to_string()))?;
+        config = Config::deserialize(merged)
+            .map_err(|error| ConfigError::value("configuration", error.to_string()))?;
     }
     legacy::fill(&mut config)?;
     config.check()?;
@@ -62,13 +68,20 @@ pub fn load(places: &Places) -> Result<Config, ConfigError> {
 fn read_layer(path: &Path, required: bool) -> Result<Option<Table>, ConfigError> {
     let text = match read_private(path) {
         Ok(text) => text,
-        Err(ConfigError::Unreadable { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound && !required => {
+        Err(ConfigError::Unreadable { cause, .. })
+            if cause.kind() == std::io::ErrorKind::NotFound && !required =>
+        {
             return Ok(None);
         }
         Err(error) => return Err(error),
     };
-    let invalid = |cause: String| ConfigError::Invalid { path: path.to_owned(), cause };
-    let table: Table = text.parse().map_err(|error: toml::de::Error| invalid(error.to_string()))?;
+    let invalid = |cause: String| ConfigError::Invalid {
+        path: path.to_owned(),
+        cause,
+    };
+    let table: Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| invalid(error.to_string()))?;
     if let Some(problem) = keys::unknown(&table) {
         return Err(invalid(problem));
     }
@@ -91,18 +104,30 @@ fn overlay(lower: &mut Table, upper: Table) {
 /// Reads a TOML file as the same structure in JSON.
 pub(super) fn read_toml(path: &Path) -> Result<serde_json::Value, ConfigError> {
     let text = read_private(path)?;
-    let table: Table =
-        text.parse().map_err(|error: toml::de::Error| ConfigError::Invalid { path: path.to_owned(), cause: error.to_string() })?;
-    serde_json::to_value(table).map_err(|error| ConfigError::Invalid { path: path.to_owned(), cause: error.to_string() })
+    let table: Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| ConfigError::Invalid {
+            path: path.to_owned(),
+            cause: error.to_string(),
+        })?;
+    serde_json::to_value(table).map_err(|error| ConfigError::Invalid {
+        path: path.to_owned(),
+        cause: error.to_string(),
+    })
 }
 
 /// Reads a file that decides what the guard does: nobody but its owner may be able to write it.
 pub(super) fn read_private(path: &Path) -> Result<String, ConfigError> {
-    let unreadable = |cause| ConfigError::Unreadable { path: path.to_owned(), cause };
+    let unreadable = |cause| ConfigError::Unreadable {
+        path: path.to_owned(),
+        cause,
+    };
     let file = fs::File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if crate::private::writable_by_others(&metadata) {
-        return Err(ConfigError::Exposed { path: path.to_owned() });
+        return Err(ConfigError::Exposed {
+            path: path.to_owned(),
+        });
     }
     std::io::read_to_string(file).map_err(unreadable)
 }
@@ -114,7 +139,9 @@ pub(super) fn variable(name: &str) -> Option<String> {
 
 /// Where this user's state is kept.
 pub(super) fn state_directory() -> Option<PathBuf> {
-    let directory = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let directory = variable("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
     let directory = directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/state")))?;
     Some(directory.join("holdpoint"))
 }

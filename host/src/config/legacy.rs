@@ -26,7 +26,10 @@ pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
     }
     if let Some(text) = variable("ZERTO_HOOK_GUARD_TIMEOUT").filter(|_| config.deadline_seconds.is_none()) {
         let seconds = text.trim().parse().map_err(|_| {
-            ConfigError::value("ZERTO_HOOK_GUARD_TIMEOUT", format!("is '{text}', and has to be a number of seconds"))
+            ConfigError::value(
+                "ZERTO_HOOK_GUARD_TIMEOUT",
+                format!("is '{text}', and has to be a number of seconds"),
+            )
         })?;
         config.deadline_seconds = Some(seconds);
     }
@@ -48,8 +51,11 @@ pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
 }
 
 fn fill_from_file(config: &mut Config, path: &Path) -> Result<(), ConfigError> {
-    let original: Original = serde_json::from_str(&read_private(path)?)
-        .map_err(|error| ConfigError::Invalid { path: path.to_owned(), cause: error.to_string() })?;
+    let original: Original =
+        serde_json::from_str(&read_private(path)?).map_err(|error| ConfigError::Invalid {
+            path: path.to_owned(),
+            cause: error.to_string(),
+        })?;
     let zerto = &mut config.zerto;
     zerto.url = original.zerto_url;
     zerto.username = zerto.username.take().or(original.username);

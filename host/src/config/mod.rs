@@ -162,7 +162,9 @@ pub enum ConfigError {
         cause: std::io::Error,
     },
     /// Somebody else could have written a file.
-    #[error("{path} may be written by others, who could switch the guard off; mend it with: chmod go-w {path}")]
+    #[error(
+        "{path} may be written by others, who could switch the guard off; mend it with: chmod go-w {path}"
+    )]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -193,7 +195,10 @@ pub enum ConfigError {
 
 impl ConfigError {
     pub(crate) fn value(key: &str, cause: impl Into<String>) -> Self {
-        Self::Value { key: key.to_owned(), cause: cause.into() }
+        Self::Value {
+            key: key.to_owned(),
+            cause: cause.into(),
+        }
     }
 }
 
@@ -205,24 +210,38 @@ impl Config {
 
     fn check(&self) -> Result<(), ConfigError> {
         in_range("deadline_seconds", self.deadline_seconds, 1.0..=3600.0)?;
-        in_range("zerto.longest_wait_seconds", self.zerto.longest_wait_seconds, 1.0..=300.0)?;
+        in_range(
+            "zerto.longest_wait_seconds",
+            self.zerto.longest_wait_seconds,
+            1.0..=300.0,
+        )?;
         let paths = [
             ("zerto.secret_file", self.zerto.secret_file.as_deref()),
             ("zerto.ca_file", self.zerto.ca_file.as_deref()),
             ("policy.path", self.policy.path.as_deref()),
             ("log.path", self.log.path.as_deref()),
         ];
-        let catalogs = self.policy.catalogs.iter().map(|path| ("policy.catalogs", Some(path.as_path())));
+        let catalogs = self
+            .policy
+            .catalogs
+            .iter()
+            .map(|path| ("policy.catalogs", Some(path.as_path())));
         for (key, path) in paths.into_iter().chain(catalogs) {
             // The hook starts in whatever directory the agent works in; what lies there must not decide anything.
             if let Some(path) = path.filter(|path| !path.is_absolute()) {
-                return Err(ConfigError::value(key, format!("is '{}', and has to begin with '/'", path.display())));
+                return Err(ConfigError::value(
+                    key,
+                    format!("is '{}', and has to begin with '/'", path.display()),
+                ));
             }
         }
         for grant in self.policy.grants.iter().flatten() {
             if !crate::runtime::CAPABILITIES.contains(&grant.as_str()) {
                 let known = crate::runtime::CAPABILITIES.join(", ");
-                return Err(ConfigError::value("policy.grants", format!("has no capability '{grant}'; there are: {known}")));
+                return Err(ConfigError::value(
+                    "policy.grants",
+                    format!("has no capability '{grant}'; there are: {known}"),
+                ));
             }
         }
         Ok(())
@@ -234,9 +253,14 @@ pub const DEFAULT_DEADLINE_SECONDS: f64 = 330.0;
 
 fn in_range(key: &str, value: Option<f64>, range: std::ops::RangeInclusive<f64>) -> Result<(), ConfigError> {
     match value {
-        Some(value) if !range.contains(&value) => {
-            Err(ConfigError::value(key, format!("is {value}, and has to be from {} to {}", range.start(), range.end())))
-        }
+        Some(value) if !range.contains(&value) => Err(ConfigError::value(
+            key,
+            format!(
+                "is {value}, and has to be from {} to {}",
+                range.start(),
+                range.end()
+            ),
+        )),
         _ => Ok(()),
     }
 }
@@ -271,7 +295,9 @@ impl Zerto {
 impl Policy {
     /// The capabilities that the policy is lent.
     pub fn grants(&self) -> Vec<String> {
-        self.grants.clone().unwrap_or_else(|| crate::runtime::CAPABILITIES.map(str::to_owned).to_vec())
+        self.grants
+            .clone()
+            .unwrap_or_else(|| crate::runtime::CAPABILITIES.map(str::to_owned).to_vec())
     }
 
     /// The settings as the policy gets them: JSON text. Reads the operator's catalog files.
@@ -282,8 +308,11 @@ impl Policy {
     pub fn settings_json(&self) -> Result<String, ConfigError> {
         let mut settings =
             serde_json::to_value(self).map_err(|error| ConfigError::value("policy", error.to_string()))?;
-        let catalogs: Vec<serde_json::Value> =
-            self.catalogs.iter().map(|path| layers::read_toml(path)).collect::<Result<_, _>>()?;
+        let catalogs: Vec<serde_json::Value> = self
+            .catalogs
+            .iter()
+            .map(|path| layers::read_toml(path))
+            .collect::<Result<_, _>>()?;
         if !catalogs.is_empty() {
             settings["catalogs"] = catalogs.into();
         }
@@ -303,7 +332,12 @@ impl Log {
         }
         layers::state_directory()
             .map(|directory| directory.join("decisions.log"))
-            .ok_or_else(|| ConfigError::value("log.path", "has to be set, since neither XDG_STATE_HOME nor HOME is"))
+            .ok_or_else(|| {
+                ConfigError::value(
+                    "log.path",
+                    "has to be set, since neither XDG_STATE_HOME nor HOME is",
+                )
+            })
     }
 
     /// The size, in bytes, at which a new file is begun.

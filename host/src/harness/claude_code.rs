@@ -67,16 +67,25 @@ struct WireServer {
 /// A fault where the bytes are no event, where a call to be gated lacks its tool, or where the event is another
 /// harness's.
 pub fn read(bytes: &[u8]) -> Result<Event, Fault> {
-    let wire: Wire<'_> = serde_json::from_slice(bytes)
-        .map_err(|error| Fault::new(FaultKind::Event, format!("the event on standard input cannot be read ({error})")))?;
+    let wire: Wire<'_> = serde_json::from_slice(bytes).map_err(|error| {
+        Fault::new(
+            FaultKind::Event,
+            format!("the event on standard input cannot be read ({error})"),
+        )
+    })?;
     if let Some(harness) = foreign(&wire) {
         return Err(Fault::new(
             FaultKind::Harness,
-            format!("the event on standard input comes from {harness}, and this hook was installed for Claude Code"),
+            format!(
+                "the event on standard input comes from {harness}, and this hook was installed for Claude Code"
+            ),
         ));
     }
     let Some(name) = wire.hook_event_name else {
-        return Err(Fault::new(FaultKind::Event, "the event on standard input names no hook_event_name"));
+        return Err(Fault::new(
+            FaultKind::Event,
+            "the event on standard input names no hook_event_name",
+        ));
     };
     if name != GATE {
         return Ok(Event::Other(name));
@@ -88,7 +97,10 @@ pub fn read(bytes: &[u8]) -> Result<Event, Fault> {
         session_id: wire.session_id.unwrap_or_default(),
         call_id: wire.tool_use_id.unwrap_or_default(),
         tool,
-        server: wire.mcp_server.map(|server| Server { name: server.name, source: server.source }),
+        server: wire.mcp_server.map(|server| Server {
+            name: server.name,
+            source: server.source,
+        }),
         permission_mode: wire.permission_mode,
         arguments: wire.tool_input.unwrap_or(RawValue::NULL).to_owned(),
         extras: serde_json::json!({ "agent_id": wire.agent_id, "agent_type": wire.agent_type }),
@@ -97,7 +109,10 @@ pub fn read(bytes: &[u8]) -> Result<Event, Fault> {
 
 /// Which other harness an event comes from, if it asks before a call there. Their other events are not ours to block.
 fn foreign(wire: &Wire<'_>) -> Option<&'static str> {
-    let event = wire.hook_event_name.as_deref().or(wire.agent_action_name.as_deref());
+    let event = wire
+        .hook_event_name
+        .as_deref()
+        .or(wire.agent_action_name.as_deref());
     let asks = event.is_none_or(|event| event == GATE || FOREIGN_GATES.contains(&event));
     let harness = if wire.cursor_version.is_some() || wire.conversation_id.is_some() {
         "Cursor"
@@ -146,9 +161,13 @@ impl WireDecision<'_> {
 pub fn write(verdict: &Verdict) -> Answer {
     match verdict {
         Verdict::Pass(None) => Answer::silence(),
-        Verdict::Pass(Some(note)) => {
-            object(WireDecision { additional_context: Some(note), ..WireDecision::NONE }, ExitCode::OK)
-        }
+        Verdict::Pass(Some(note)) => object(
+            WireDecision {
+                additional_context: Some(note),
+                ..WireDecision::NONE
+            },
+            ExitCode::OK,
+        ),
         Verdict::Ask(reason) => object(
             WireDecision {
                 permission_decision: Some("ask"),
@@ -163,7 +182,10 @@ pub fn write(verdict: &Verdict) -> Answer {
                 permission_decision_reason: Some(reason),
                 ..WireDecision::NONE
             };
-            Answer { stderr: line(reason), ..object(decision, ExitCode::BLOCKED) }
+            Answer {
+                stderr: line(reason),
+                ..object(decision, ExitCode::BLOCKED)
+            }
         }
     }
 }
@@ -171,14 +193,24 @@ pub fn write(verdict: &Verdict) -> Answer {
 /// The answer to a fault of which it is not known whether a call waits for it: the one form that needs no knowledge of
 /// the event or of the harness's version.
 pub fn block(reason: &str) -> Answer {
-    Answer { stdout: Vec::new(), stderr: line(reason), code: ExitCode::BLOCKED }
+    Answer {
+        stdout: Vec::new(),
+        stderr: line(reason),
+        code: ExitCode::BLOCKED,
+    }
 }
 
 fn object(decision: WireDecision<'_>, code: ExitCode) -> Answer {
-    let answer = WireAnswer { hook_specific_output: decision };
+    let answer = WireAnswer {
+        hook_specific_output: decision,
+    };
     let mut stdout = serde_json::to_vec(&answer).expect("strings and fixed keys are always JSON");
     stdout.push(b'\n');
-    Answer { stdout, stderr: Vec::new(), code }
+    Answer {
+        stdout,
+        stderr: Vec::new(),
+        code,
+    }
 }
 
 fn line(reason: &str) -> Vec<u8> {
@@ -217,18 +249,35 @@ mod tests {
     #[test]
     fn unknown_fields_and_missing_optional_ones_are_fine() {
         let event = read(br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","novelty":[1]}"#).unwrap();
-        let Event::Before(call) = event else { panic!("a call was expected: {event:?}") };
+        let Event::Before(call) = event else {
+            panic!("a call was expected: {event:?}")
+        };
         assert_eq!((call.tool.as_str(), call.arguments.get()), ("Bash", "null"));
     }
 
     #[test]
     fn an_event_of_another_harness_is_told_apart_only_where_it_asks() {
         for (bytes, harness) in [
-            (&br#"{"hook_event_name":"PreToolUse","turn_id":"t","model":"m","tool_name":"Bash"}"#[..], "Codex"),
-            (br#"{"hook_event_name":"beforeMCPExecution","conversation_id":"c","tool_name":"x"}"#, "Cursor"),
-            (br#"{"sessionId":"s","toolName":"bash","toolArgs":"{}"}"#, "Copilot"),
-            (br#"{"hook_event_name":"BeforeTool","tool_name":"mcp_a_b"}"#, "another harness"),
-            (br#"{"agent_action_name":"pre_mcp_tool_use","tool_info":{}}"#, "Windsurf"),
+            (
+                &br#"{"hook_event_name":"PreToolUse","turn_id":"t","model":"m","tool_name":"Bash"}"#[..],
+                "Codex",
+            ),
+            (
+                br#"{"hook_event_name":"beforeMCPExecution","conversation_id":"c","tool_name":"x"}"#,
+                "Cursor",
+            ),
+            (
+                br#"{"sessionId":"s","toolName":"bash","toolArgs":"{}"}"#,
+                "Copilot",
+            ),
+            (
+                br#"{"hook_event_name":"BeforeTool","tool_name":"mcp_a_b"}"#,
+                "another harness",
+            ),
+            (
+                br#"{"agent_action_name":"pre_mcp_tool_use","tool_info":{}}"#,
+                "Windsurf",
+            ),
         ] {
             let fault = read(bytes).unwrap_err();
             assert_eq!(fault.kind, FaultKind::Harness);
@@ -240,7 +289,8 @@ mod tests {
 
     #[test]
     fn a_field_given_twice_is_no_event() {
-        let fault = read(br#"{"hook_event_name":"Stop","hook_event_name":"PreToolUse","tool_name":"x"}"#).unwrap_err();
+        let fault = read(br#"{"hook_event_name":"Stop","hook_event_name":"PreToolUse","tool_name":"x"}"#)
+            .unwrap_err();
         assert_eq!(fault.kind, FaultKind::Event);
     }
 }

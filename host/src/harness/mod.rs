@@ -19,6 +19,10 @@ pub struct Answer {
 impl Answer {
     /// No opinion: the harness goes on as it would without us.
     pub const fn silence() -> Self {
-        Self { stdout: Vec::new(), stderr: Vec::new(), code: ExitCode::OK }
+        Self {
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            code: ExitCode::OK,
+        }
     }
 }

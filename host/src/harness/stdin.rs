@@ -20,12 +20,17 @@ pub fn read(mut stream: impl Read, too_late: impl Fn() -> bool) -> Result<Vec<u8
     let mut chunk = [0; 16 * 1024];
     loop {
         let count = match stream.read(&mut chunk) {
-            Ok(0) if event.is_empty() => return Err(fault("standard input is empty; a hook gets its event there")),
+            Ok(0) if event.is_empty() => {
+                return Err(fault("standard input is empty; a hook gets its event there"));
+            }
             Ok(0) => return Err(fault("standard input ended in the middle of the event")),
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::Interrupted && !too_late() => continue,
             Err(error) if error.kind() == ErrorKind::Interrupted => {
-                return Err(Fault::new(FaultKind::Deadline, "no complete event came on standard input in time"));
+                return Err(Fault::new(
+                    FaultKind::Deadline,
+                    "no complete event came on standard input in time",
+                ));
             }
             Err(error) => return Err(fault(&format!("standard input cannot be read ({error})"))),
         };
@@ -35,7 +40,10 @@ pub fn read(mut stream: impl Read, too_late: impl Fn() -> bool) -> Result<Vec<u8
             return Ok(event);
         }
         if event.len() > LARGEST_EVENT {
-            return Err(fault(&format!("the event is larger than {} MiB", LARGEST_EVENT / 1024 / 1024)));
+            return Err(fault(&format!(
+                "the event is larger than {} MiB",
+                LARGEST_EVENT / 1024 / 1024
+            )));
         }
     }
 }
@@ -104,7 +112,10 @@ mod tests {
 
     #[test]
     fn the_object_is_enough() {
-        assert_eq!(from(&[br#" {"a":"}\"","#, br#""b":[{}]} {"next":1}"#]).unwrap(), r#" {"a":"}\"","b":[{}]}"#);
+        assert_eq!(
+            from(&[br#" {"a":"}\"","#, br#""b":[{}]} {"next":1}"#]).unwrap(),
+            r#" {"a":"}\"","b":[{}]}"#
+        );
     }
 
     #[test]

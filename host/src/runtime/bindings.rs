@@ -5,8 +5,8 @@
 
 wasmtime::component::bindgen!({ path: "../wit", world: "guest" });
 
+pub use self::holdpoint::policy::types::Server;
 pub use exports::holdpoint::policy::policy::Call;
-pub use holdpoint::policy::types::Server;
 
 use crate::verdict;
 

@@ -58,13 +58,21 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(lent: Box<dyn Capabilities>) -> Self {
-        Self { lent, limits: Limits, wasi: None, table: ResourceTable::new() }
+        Self {
+            lent,
+            limits: Limits,
+            wasi: None,
+            table: ResourceTable::new(),
+        }
     }
 }
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: self.wasi.get_or_insert_with(wasi::context), table: &mut self.table }
+        WasiCtxView {
+            ctx: self.wasi.get_or_insert_with(wasi::context),
+            table: &mut self.table,
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, ResourceLimiter, Store, Trap};
 
-pub use bindings::{Call, Server};
 use bindings::GuestPre;
+pub use bindings::{Call, Server};
 use capabilities::{Capabilities, State};
 
 use crate::verdict::{Fault, FaultKind, Verdict};
@@ -34,7 +34,9 @@ static ENGINE: OnceLock<Engine> = OnceLock::new();
 
 /// The engine, made once.
 pub fn engine() -> &'static Engine {
-    ENGINE.get_or_init(|| Engine::new(&holdpoint_engine::config()).expect("the engine's settings are known to be good"))
+    ENGINE.get_or_init(|| {
+        Engine::new(&holdpoint_engine::config()).expect("the engine's settings are known to be good")
+    })
 }
 
 /// Ends whatever a policy is doing, at its next branch. Safe to call from a signal handler.
@@ -63,16 +65,25 @@ pub fn before(
     store.set_hostcall_fuel(MOST_CARRIED);
     store.set_max_component_handles(MOST_HANDLES);
     let unusable = |error: wasmtime::Error| {
-        trapped(&error).unwrap_or_else(|| Fault::new(FaultKind::Policy, format!("the policy cannot be started: {error:#}")))
+        trapped(&error).unwrap_or_else(|| {
+            Fault::new(
+                FaultKind::Policy,
+                format!("the policy cannot be started: {error:#}"),
+            )
+        })
     };
     let policy = linker
         .instantiate_pre(component)
         .and_then(GuestPre::new)
         .and_then(|prepared| prepared.instantiate(&mut store))
         .map_err(unusable)?;
-    let verdict = policy.holdpoint_policy_policy().call_before(&mut store, call).map_err(|error| {
-        trapped(&error).unwrap_or_else(|| Fault::new(FaultKind::Trap, format!("the policy failed: {error:#}")))
-    })?;
+    let verdict = policy
+        .holdpoint_policy_policy()
+        .call_before(&mut store, call)
+        .map_err(|error| {
+            trapped(&error)
+                .unwrap_or_else(|| Fault::new(FaultKind::Trap, format!("the policy failed: {error:#}")))
+        })?;
     Ok(verdict.into())
 }
 
@@ -94,16 +105,25 @@ fn linker(component: &Component, grants: &[String]) -> Result<Linker<State>, Fau
         let (package, interface) = import.split_once('/').unwrap_or((import, ""));
         let interface = interface.split('@').next().unwrap_or_default();
         let linked = match package {
-            "holdpoint:policy" if CAPABILITIES.contains(&interface) && !grants.iter().any(|grant| grant == interface) => {
+            "holdpoint:policy"
+                if CAPABILITIES.contains(&interface) && !grants.iter().any(|grant| grant == interface) =>
+            {
                 return Err(Fault::new(
                     FaultKind::Policy,
-                    format!("the policy asks for the capability '{interface}', which policy.grants does not list"),
+                    format!(
+                        "the policy asks for the capability '{interface}', which policy.grants does not list"
+                    ),
                 ));
             }
             "holdpoint:policy" => link_capability(&mut linker, interface),
             _ => wasi::link(&mut linker, package, interface),
         };
-        linked.map_err(|error| Fault::new(FaultKind::Policy, format!("'{import}' cannot be lent to the policy: {error:#}")))?;
+        linked.map_err(|error| {
+            Fault::new(
+                FaultKind::Policy,
+                format!("'{import}' cannot be lent to the policy: {error:#}"),
+            )
+        })?;
     }
     Ok(linker)
 }

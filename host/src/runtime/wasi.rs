@@ -37,7 +37,9 @@ pub(super) fn link<T: WasiView + 'static>(
         ("wasi:clocks", "monotonic-clock") => {
             clocks::monotonic_clock::add_to_linker::<T, WasiClocks>(linker, T::clocks)
         }
-        ("wasi:clocks", "wall-clock") => clocks::wall_clock::add_to_linker::<T, WasiClocks>(linker, T::clocks),
+        ("wasi:clocks", "wall-clock") => {
+            clocks::wall_clock::add_to_linker::<T, WasiClocks>(linker, T::clocks)
+        }
         ("wasi:filesystem", "preopens") => {
             filesystem::preopens::add_to_linker::<T, WasiFilesystem>(linker, T::filesystem)
         }
@@ -46,7 +48,9 @@ pub(super) fn link<T: WasiView + 'static>(
         }
         ("wasi:io", "error") => sync::io::error::add_to_linker::<T, Table>(linker, |state| state.ctx().table),
         ("wasi:io", "poll") => sync::io::poll::add_to_linker::<T, Table>(linker, |state| state.ctx().table),
-        ("wasi:io", "streams") => sync::io::streams::add_to_linker::<T, Table>(linker, |state| state.ctx().table),
+        ("wasi:io", "streams") => {
+            sync::io::streams::add_to_linker::<T, Table>(linker, |state| state.ctx().table)
+        }
         ("wasi:random", "random") => {
             random::random::add_to_linker::<T, WasiRandom>(linker, |state| state.ctx().ctx.random())
         }
@@ -66,9 +70,13 @@ fn link_sockets<T: WasiView + 'static>(linker: &mut Linker<T>, interface: &str) 
     match interface {
         "instance-network" => sockets::instance_network::add_to_linker::<T, WasiSockets>(linker, T::sockets),
         "ip-name-lookup" => sockets::ip_name_lookup::add_to_linker::<T, WasiSockets>(linker, T::sockets),
-        "network" => sockets::network::add_to_linker::<T, WasiSockets>(linker, &Default::default(), T::sockets),
+        "network" => {
+            sockets::network::add_to_linker::<T, WasiSockets>(linker, &Default::default(), T::sockets)
+        }
         "tcp" => sync::sockets::tcp::add_to_linker::<T, WasiSockets>(linker, T::sockets),
-        "tcp-create-socket" => sockets::tcp_create_socket::add_to_linker::<T, WasiSockets>(linker, T::sockets),
+        "tcp-create-socket" => {
+            sockets::tcp_create_socket::add_to_linker::<T, WasiSockets>(linker, T::sockets)
+        }
         "udp" => sync::sockets::udp::add_to_linker::<T, WasiSockets>(linker, T::sockets),
         "udp-create-socket" => {
             sync::sockets::udp_create_socket::add_to_linker::<T, WasiSockets>(linker, T::sockets)
@@ -104,7 +112,11 @@ impl HostWallClock for Seconds {
     }
 
     fn now(&self) -> Duration {
-        Duration::from_secs(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs()))
+        Duration::from_secs(
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |now| now.as_secs()),
+        )
     }
 }
 
@@ -117,6 +129,8 @@ impl HostMonotonicClock for Milliseconds {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_mul(1_000_000)
+        u64::try_from(self.0.elapsed().as_millis())
+            .unwrap_or(u64::MAX)
+            .saturating_mul(1_000_000)
     }
 }

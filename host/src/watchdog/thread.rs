@@ -21,7 +21,10 @@ pub(super) fn catch_signals() {}
 pub(super) fn start_timer(first: Duration, then: Duration) {
     let now = Instant::now();
     let times = Some((now + first, now + first + then));
-    let running = TIMES.lock().unwrap_or_else(PoisonError::into_inner).replace(times.expect("it was just made"));
+    let running = TIMES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .replace(times.expect("it was just made"));
     if running.is_none() {
         thread::spawn(watch);
     }
@@ -43,7 +46,11 @@ fn time_left(second: bool) -> Option<Duration> {
 
 pub(super) fn write(stdout: bool, bytes: &[u8]) {
     // There is nobody left to tell of a failure.
-    let _ = if stdout { std::io::stdout().write_all(bytes) } else { std::io::stderr().write_all(bytes) };
+    let _ = if stdout {
+        std::io::stdout().write_all(bytes)
+    } else {
+        std::io::stderr().write_all(bytes)
+    };
 }
 
 pub(super) fn end(code: ExitCode) -> ! {

@@ -76,7 +76,10 @@ unsafe fn errno() -> *mut libc::c_int {
 
 /// Fires once after `first` and again after `then`.
 pub(super) fn start_timer(first: Duration, then: Duration) {
-    let timer = libc::itimerval { it_value: timeval(first), it_interval: timeval(then) };
+    let timer = libc::itimerval {
+        it_value: timeval(first),
+        it_interval: timeval(then),
+    };
     // SAFETY: the structure lives through the call, and the handler is in place.
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
 }
@@ -92,7 +95,11 @@ fn timeval(duration: Duration) -> libc::timeval {
 
 /// Writes what fits without waiting: a reader that does not read must not keep the process alive.
 pub(super) fn write(descriptor: libc::c_int, bytes: &[u8]) {
-    let mut ready = libc::pollfd { fd: descriptor, events: libc::POLLOUT, revents: 0 };
+    let mut ready = libc::pollfd {
+        fd: descriptor,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
     // SAFETY: both calls are async-signal-safe, and the structure and the bytes live through them.
     unsafe {
         if libc::poll(&raw mut ready, 1, 0) == 1 && ready.revents & libc::POLLOUT != 0 {
