@@ -6,6 +6,7 @@
 mod support;
 
 mod decisions;
+mod troubles;
 
 /// The program under test.
 const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");
