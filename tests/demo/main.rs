@@ -79,8 +79,14 @@ enum Place {
 
 fn main() -> ExitCode {
     let site = World::with_zvm(SITE);
-    let own = format!("deadline_seconds = 6\npolicy.catalogs = ['{}']", site.path("falcon.toml").display());
-    site.write_private("falcon.toml", &std::fs::read_to_string(fixture("catalogs/falcon.toml")).unwrap());
+    let own = format!(
+        "deadline_seconds = 6\npolicy.catalogs = ['{}']",
+        site.path("falcon.toml").display()
+    );
+    site.write_private(
+        "falcon.toml",
+        &std::fs::read_to_string(fixture("catalogs/falcon.toml")).unwrap(),
+    );
     let mut differ = 0;
     println!("Captured from Claude Code 2.1.197, and a line for each row of the decision table.\n");
     print_line(["situation", "event", "verdict", "wire answer", "checkpoint", "ms"]);
@@ -95,13 +101,20 @@ fn main() -> ExitCode {
         let as_wanted = got == row.wanted;
         differ += usize::from(!as_wanted);
         let checkpoints = line["checkpoints"].as_array().map_or_else(String::new, |seen| {
-            seen.iter().map(|seen| seen["checkpoint"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+            seen.iter()
+                .map(|seen| seen["checkpoint"].as_str().unwrap())
+                .collect::<Vec<_>>()
+                .join(" ")
         });
         print_line([
             row.situation,
             &row.shown,
             line["verdict"].as_str().unwrap_or("-"),
-            &if as_wanted { got.clone() } else { format!("{got}, but wanted: {}", row.wanted) },
+            &if as_wanted {
+                got.clone()
+            } else {
+                format!("{got}, but wanted: {}", row.wanted)
+            },
             &checkpoints,
             &format!("{:.1}", outcome.took.as_secs_f64() * 1_000.0),
         ]);
@@ -114,7 +127,11 @@ fn main() -> ExitCode {
         println!("\n{wire}:\n  {text}");
     }
     let tagged = site.sim.as_ref().unwrap().checkpoints();
-    println!("\n{} checkpoints were inserted; the journal's newest tag: {}", tagged.len(), tagged.last().unwrap().tag);
+    println!(
+        "\n{} checkpoints were inserted; the journal's newest tag: {}",
+        tagged.len(),
+        tagged.last().unwrap().tag
+    );
     if differ > 0 {
         println!("\n{differ} answers differ from the design.");
         return ExitCode::FAILURE;
@@ -123,7 +140,14 @@ fn main() -> ExitCode {
 }
 
 fn arrange(site: &World, own: &str, place: Place) {
-    site.write_private("password", if place == Place::WrongPassword { "wrong" } else { support::PASSWORD });
+    site.write_private(
+        "password",
+        if place == Place::WrongPassword {
+            "wrong"
+        } else {
+            support::PASSWORD
+        },
+    );
     match place {
         Place::Site | Place::WrongPassword => site.configure(own),
         Place::Broken => site.configure_bare("zerto.ulr = 'https://zvm.example'"),
@@ -136,8 +160,14 @@ fn arrange(site: &World, own: &str, place: Place) {
 
 /// The answer as the harness sees it, in a few words.
 fn wire(outcome: &Outcome) -> String {
-    let code = outcome.code.map_or_else(|| "signal".into(), |code| code.to_string());
-    let stderr = if outcome.stderr.is_empty() { "" } else { " + stderr" };
+    let code = outcome
+        .code
+        .map_or_else(|| "signal".into(), |code| code.to_string());
+    let stderr = if outcome.stderr.is_empty() {
+        ""
+    } else {
+        " + stderr"
+    };
     match outcome.decision().as_str() {
         "silence" => format!("nothing{stderr}, exit {code}"),
         "context" => format!("additionalContext{stderr}, exit {code}"),
@@ -154,34 +184,150 @@ fn rows() -> Vec<Row> {
     let mut rows = captured();
     let mut row = |situation, tool: &str, input: Value, world, wanted| {
         let shown = format!("{} {input}", tool.trim_start_matches("mcp__"));
-        rows.push(Row { situation, shown, event: before(tool, input), world, wanted });
+        rows.push(Row {
+            situation,
+            shown,
+            event: before(tool, input),
+            world,
+            wanted,
+        });
     };
-    row("only reads", "mcp__esxi__listVMs", json!({}), Place::Site, NOTHING);
-    row("checkpoint seen", "mcp__esxi__powerOff", json!({ "name": "web01" }), Place::Site, CONTEXT);
-    row("in two VPGs", "mcp__esxi__powerOff", json!({ "name": "db1" }), Place::Site, CONTEXT);
-    row("capture refused", "mcp__esxi__powerOff", json!({ "name": "mail01" }), Place::Site, DENY);
-    row("partly captured", "mcp__esxi__powerOff", json!({ "name": "half" }), Place::Site, DENY);
-    row("VPG in no state for it", "mcp__esxi__powerOff", json!({ "name": "moving01" }), Place::Site, DENY);
-    row("not confirmed in time", "mcp__esxi__powerOff", json!({ "name": "cloud01" }), Place::Site, DENY);
-    row("ZVM unreachable", "mcp__esxi__powerOff", json!({ "name": "web01" }), Place::Unreachable, DENY);
-    row("credentials bad", "mcp__esxi__powerOff", json!({ "name": "web01" }), Place::WrongPassword, DENY);
-    row("no such VM", "mcp__esxi__powerOff", json!({ "name": "nowhere" }), Place::Site, ASK);
-    row("several VMs of the name", "mcp__esxi__powerOff", json!({ "name": "twin" }), Place::Site, ASK);
-    row("no machine named", "mcp__esxi__powerOff", json!({}), Place::Site, ASK);
-    row("a pattern", "mcp__ansible-mcp__ansible-task", json!({ "host_pattern": "web*" }), Place::Site, ASK);
-    row("preview only", "mcp__ansible-mcp__ansible-task", json!({ "host_pattern": "all", "check": true }), Place::Site, NOTHING);
-    row("an opaque id", "mcp__defender__defender_isolate_machine", json!({ "machineId": "0a1b" }), Place::Site, ASK);
-    row("dispatched command", "mcp__vmware-mcp__govc_run", json!({ "command": "vm.power", "flags": { "off": true }, "args": ["web01"] }), Place::Site, CONTEXT);
+    row(
+        "only reads",
+        "mcp__esxi__listVMs",
+        json!({}),
+        Place::Site,
+        NOTHING,
+    );
+    row(
+        "checkpoint seen",
+        "mcp__esxi__powerOff",
+        json!({ "name": "web01" }),
+        Place::Site,
+        CONTEXT,
+    );
+    row(
+        "in two VPGs",
+        "mcp__esxi__powerOff",
+        json!({ "name": "db1" }),
+        Place::Site,
+        CONTEXT,
+    );
+    row(
+        "capture refused",
+        "mcp__esxi__powerOff",
+        json!({ "name": "mail01" }),
+        Place::Site,
+        DENY,
+    );
+    row(
+        "partly captured",
+        "mcp__esxi__powerOff",
+        json!({ "name": "half" }),
+        Place::Site,
+        DENY,
+    );
+    row(
+        "VPG in no state for it",
+        "mcp__esxi__powerOff",
+        json!({ "name": "moving01" }),
+        Place::Site,
+        DENY,
+    );
+    row(
+        "not confirmed in time",
+        "mcp__esxi__powerOff",
+        json!({ "name": "cloud01" }),
+        Place::Site,
+        DENY,
+    );
+    row(
+        "ZVM unreachable",
+        "mcp__esxi__powerOff",
+        json!({ "name": "web01" }),
+        Place::Unreachable,
+        DENY,
+    );
+    row(
+        "credentials bad",
+        "mcp__esxi__powerOff",
+        json!({ "name": "web01" }),
+        Place::WrongPassword,
+        DENY,
+    );
+    row(
+        "no such VM",
+        "mcp__esxi__powerOff",
+        json!({ "name": "nowhere" }),
+        Place::Site,
+        ASK,
+    );
+    row(
+        "several VMs of the name",
+        "mcp__esxi__powerOff",
+        json!({ "name": "twin" }),
+        Place::Site,
+        ASK,
+    );
+    row(
+        "no machine named",
+        "mcp__esxi__powerOff",
+        json!({}),
+        Place::Site,
+        ASK,
+    );
+    row(
+        "a pattern",
+        "mcp__ansible-mcp__ansible-task",
+        json!({ "host_pattern": "web*" }),
+        Place::Site,
+        ASK,
+    );
+    row(
+        "preview only",
+        "mcp__ansible-mcp__ansible-task",
+        json!({ "host_pattern": "all", "check": true }),
+        Place::Site,
+        NOTHING,
+    );
+    row(
+        "an opaque id",
+        "mcp__defender__defender_isolate_machine",
+        json!({ "machineId": "0a1b" }),
+        Place::Site,
+        ASK,
+    );
+    row(
+        "dispatched command",
+        "mcp__vmware-mcp__govc_run",
+        json!({ "command": "vm.power", "flags": { "off": true }, "args": ["web01"] }),
+        Place::Site,
+        CONTEXT,
+    );
     row("in no catalog", "mcp__nobody__knows", json!({}), Place::Site, ASK);
-    row("no MCP tool", "Bash", json!({ "command": "ls" }), Place::Site, NOTHING);
-    row("fault before a call", "mcp__esxi__listVMs", json!({}), Place::Broken, DENY);
+    row(
+        "no MCP tool",
+        "Bash",
+        json!({ "command": "ls" }),
+        Place::Site,
+        NOTHING,
+    );
+    row(
+        "fault before a call",
+        "mcp__esxi__listVMs",
+        json!({}),
+        Place::Broken,
+        DENY,
+    );
     rows
 }
 
 /// The captured events, in the order of their names.
 fn captured() -> Vec<Row> {
-    let mut files: Vec<_> =
-        std::fs::read_dir(fixture("claude-code-2.1.197")).unwrap().map(|file| file.unwrap().path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(fixture("claude-code-2.1.197"))
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
     files.sort();
     let row = |file: std::path::PathBuf| {
         let event: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();

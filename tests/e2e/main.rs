@@ -5,6 +5,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod catalogs;
+mod cli;
 mod decisions;
 mod troubles;
 

@@ -73,7 +73,10 @@ fn check(world: &World, outcome: &Outcome) -> Result<(), String> {
             let named = |checkpoint: &&zvm_sim::Inserted| {
                 checkpoint.visible_ms.is_some() && outcome.text().contains(&checkpoint.checkpoint_identifier)
             };
-            seen.iter().find(named).map(|_| ()).ok_or_else(|| format!("no such checkpoint: {told}\n{seen:?}"))
+            seen.iter()
+                .find(named)
+                .map(|_| ())
+                .ok_or_else(|| format!("no such checkpoint: {told}\n{seen:?}"))
         }
         _ => Err(told),
     }
@@ -88,14 +91,19 @@ fn harmless(on: &str, trouble: &str) -> bool {
 
 #[test]
 fn no_trouble_that_lasts_lets_a_call_through() {
-    let cases: Vec<_> = REQUESTS.iter().flat_map(|on| TROUBLES.iter().map(move |trouble| (*on, *trouble))).collect();
+    let cases: Vec<_> = REQUESTS
+        .iter()
+        .flat_map(|on| TROUBLES.iter().map(move |trouble| (*on, *trouble)))
+        .collect();
     let failures = Mutex::new(Vec::new());
     let next = std::sync::atomic::AtomicUsize::new(0);
     // Most of these wait; two processors have time for many of them.
     std::thread::scope(|scope| {
         for _ in 0..16 {
             scope.spawn(|| {
-                while let Some((on, trouble)) = cases.get(next.fetch_add(1, std::sync::atomic::Ordering::SeqCst)) {
+                while let Some((on, trouble)) =
+                    cases.get(next.fetch_add(1, std::sync::atomic::Ordering::SeqCst))
+                {
                     let world = world("instant = true", &format!("[[troubles]]\non = '{on}'\n{trouble}"));
                     let outcome = world.hook(HOLDPOINT, &power_off());
                     let checked = check(&world, &outcome).and_then(|()| {
@@ -105,14 +113,23 @@ fn no_trouble_that_lasts_lets_a_call_through() {
                         Err(format!("not noticed: {outcome:#?}"))
                     });
                     if let Err(failure) = checked {
-                        failures.lock().unwrap().push(format!("{on} · {trouble}:\n{failure}"));
+                        failures
+                            .lock()
+                            .unwrap()
+                            .push(format!("{on} · {trouble}:\n{failure}"));
                     }
                 }
             });
         }
     });
     let failures = failures.into_inner().unwrap();
-    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), cases.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {}:\n{}",
+        failures.len(),
+        cases.len(),
+        failures.join("\n")
+    );
 }
 
 #[test]
@@ -121,15 +138,24 @@ fn a_trouble_that_passes_does_not_cost_the_call() {
         ("GET /v1/vms", "kind = 'close'"),
         ("GET /v1/vms", "kind = 'cut'"),
         ("GET /v1/vms", "kind = 'unauthorized'"),
-        ("GET /v1/vms", "kind = 'status'\nstatus = 429\nheaders = { Retry-After = '1' }"),
+        (
+            "GET /v1/vms",
+            "kind = 'status'\nstatus = 429\nheaders = { Retry-After = '1' }",
+        ),
         ("POST /v1/vpgs/*/checkpoints", "kind = 'unauthorized'"),
-        ("POST /v1/vpgs/*/checkpoints", "kind = 'status'\nstatus = 429\nheaders = { Retry-After = '1' }"),
+        (
+            "POST /v1/vpgs/*/checkpoints",
+            "kind = 'status'\nstatus = 429\nheaders = { Retry-After = '1' }",
+        ),
         ("GET /v1/vpgs/*/checkpoints", "kind = 'status'\nstatus = 500"),
         ("GET /v1/vpgs/*/checkpoints", "kind = 'unauthorized'"),
         ("GET /v1/vpgs/*/checkpoints", "kind = 'bad-json'"),
         ("GET /v1/tasks/*", "kind = 'status'\nstatus = 404"),
     ] {
-        let world = world("instant = true", &format!("[[troubles]]\non = '{on}'\ntimes = 1\n{trouble}"));
+        let world = world(
+            "instant = true",
+            &format!("[[troubles]]\non = '{on}'\ntimes = 1\n{trouble}"),
+        );
         let outcome = world.hook(HOLDPOINT, &power_off());
         check(&world, &outcome).unwrap();
         assert_eq!(outcome.decision(), "context", "{on} {trouble}: {outcome:?}");
@@ -139,7 +165,10 @@ fn a_trouble_that_passes_does_not_cost_the_call() {
 
 #[test]
 fn an_insert_whose_answer_is_lost_is_looked_up_and_not_repeated() {
-    let world = world("instant = true", "[[troubles]]\non = 'POST /v1/vpgs/*/checkpoints'\ntimes = 1\nkind = 'lost'");
+    let world = world(
+        "instant = true",
+        "[[troubles]]\non = 'POST /v1/vpgs/*/checkpoints'\ntimes = 1\nkind = 'lost'",
+    );
     let outcome = world.hook(HOLDPOINT, &power_off());
     assert_eq!(outcome.decision(), "context", "{outcome:?}");
     assert_eq!(world.sim.as_ref().unwrap().checkpoints().len(), 1);
@@ -147,11 +176,17 @@ fn an_insert_whose_answer_is_lost_is_looked_up_and_not_repeated() {
 
 #[test]
 fn a_token_that_ends_in_mid_wait_is_renewed() {
-    let world = world("cadence_ms = 2500\nvisible_after_ms = 1500", "[login]\ntoken_seconds = 1");
+    let world = world(
+        "cadence_ms = 2500\nvisible_after_ms = 1500",
+        "[login]\ntoken_seconds = 1",
+    );
     let outcome = world.hook(HOLDPOINT, &power_off());
     check(&world, &outcome).unwrap();
     let requests = world.sim.as_ref().unwrap().requests();
-    let logins = requests.iter().filter(|request| request.path.ends_with("/token")).count();
+    let logins = requests
+        .iter()
+        .filter(|request| request.path.ends_with("/token"))
+        .count();
     assert!(logins > 1, "{logins} log-ins");
 }
 
@@ -184,13 +219,25 @@ fn certificates_are_verified() {
     let pin = sim.certificate_sha256();
     let other_pin = stranger.sim.as_ref().unwrap().certificate_sha256();
     for (trust, decision) in [
-        (format!("zerto.ca_file = '{}'", world.path("ca.pem").display()), "context"),
+        (
+            format!("zerto.ca_file = '{}'", world.path("ca.pem").display()),
+            "context",
+        ),
         (format!("zerto.pin = 'sha256:{pin}'"), "context"),
         ("zerto.verify = false".into(), "context"),
         (String::new(), "deny"),
-        (format!("zerto.ca_file = '{}'", stranger.path("ca.pem").display()), "deny"),
-        (format!("zerto.ca_file = '{}'", world.path("nowhere.pem").display()), "deny"),
-        (format!("zerto.ca_file = '{}'", world.path("password").display()), "deny"),
+        (
+            format!("zerto.ca_file = '{}'", stranger.path("ca.pem").display()),
+            "deny",
+        ),
+        (
+            format!("zerto.ca_file = '{}'", world.path("nowhere.pem").display()),
+            "deny",
+        ),
+        (
+            format!("zerto.ca_file = '{}'", world.path("password").display()),
+            "deny",
+        ),
         (format!("zerto.pin = 'sha256:{other_pin}'"), "deny"),
         ("zerto.pin = 'sha256:12'".into(), "deny"),
     ] {
@@ -213,7 +260,9 @@ fn the_environment_cannot_add_trust() {
         world.path("password").display()
     ));
     let mut command = world.command(HOLDPOINT);
-    command.env("SSL_CERT_FILE", world.path("ca.pem")).env("HTTPS_PROXY", "http://127.0.0.1:1");
+    command
+        .env("SSL_CERT_FILE", world.path("ca.pem"))
+        .env("HTTPS_PROXY", "http://127.0.0.1:1");
     let outcome = crate::support::run(command, power_off().to_string().as_bytes());
     assert_eq!(outcome.decision(), "deny");
     assert!(outcome.text().contains("SSL_CERT_FILE"), "{}", outcome.text());
@@ -225,7 +274,11 @@ fn the_other_log_ins_work() {
     let world = World::with_zvm("[[vpgs]]\ninstant = true");
     let reach = |world: &World| {
         let sim = world.sim.as_ref().unwrap();
-        format!("zerto.url = '{}'\nzerto.ca_file = '{}'\n", sim.url(), world.path("ca.pem").display())
+        format!(
+            "zerto.url = '{}'\nzerto.ca_file = '{}'\n",
+            sim.url(),
+            world.path("ca.pem").display()
+        )
     };
     world.write_private("client-secret", "service-secret\n");
     world.configure_bare(&format!(
@@ -245,7 +298,10 @@ fn the_other_log_ins_work() {
     ));
     let mut command = world.command(HOLDPOINT);
     command.env("ZVM_SECRET", PASSWORD);
-    assert_eq!(crate::support::run(command, power_off().to_string().as_bytes()).decision(), "context");
+    assert_eq!(
+        crate::support::run(command, power_off().to_string().as_bytes()).decision(),
+        "context"
+    );
     // The variable that the configuration names is not there.
     let outcome = world.hook(HOLDPOINT, &power_off());
     assert_eq!(outcome.decision(), "deny");
@@ -255,7 +311,14 @@ fn the_other_log_ins_work() {
 #[test]
 fn a_zvm_with_another_clock_is_no_trouble() {
     for offset in [-7_200, 90_000] {
-        let world = world("instant = true", &format!("[site]\nclock_offset_seconds = {offset}"));
-        assert_eq!(world.hook(HOLDPOINT, &power_off()).decision(), "context", "{offset} s");
+        let world = world(
+            "instant = true",
+            &format!("[site]\nclock_offset_seconds = {offset}"),
+        );
+        assert_eq!(
+            world.hook(HOLDPOINT, &power_off()).decision(),
+            "context",
+            "{offset} s"
+        );
     }
 }
