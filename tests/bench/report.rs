@@ -1,0 +1,205 @@
+//! What is reported: Markdown for people, JSON for a later run.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that one run measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Whole processes.
+    pub rows: Vec<Row>,
+    /// Captures, by cadence.
+    pub captures: Vec<Capture>,
+}
+
+/// One row of whole processes.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// What was run.
+    pub name: String,
+    /// How often.
+    pub runs: usize,
+    /// From start to end, in microseconds.
+    pub wall_us: Spread,
+    /// How many times as long as an empty program in the same round; the median.
+    pub ratio: f64,
+    /// Processor time in microseconds; the median.
+    pub cpu_us: f64,
+    /// Minor page faults; the median.
+    pub faults: f64,
+    /// Peak of the resident set in KiB; the median.
+    pub peak_kib: f64,
+}
+
+/// Captures at one cadence.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Capture {
+    /// Milliseconds from checkpoint to checkpoint.
+    pub cadence_ms: f64,
+    /// The longest delay that is aimed at, in milliseconds.
+    pub allowed_ms: f64,
+    /// From the moment that the checkpoint can be seen to the end of the process, in milliseconds.
+    pub delay_ms: Spread,
+    /// How often the journal was read; the median.
+    pub polls: f64,
+}
+
+/// How numbers are spread.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Spread {
+    /// A tenth of them is smaller.
+    pub p10: f64,
+    /// Half of them are smaller.
+    pub median: f64,
+    /// A tenth of them is larger.
+    pub p90: f64,
+    /// The largest.
+    pub most: f64,
+}
+
+impl Spread {
+    /// The spread of some numbers; there has to be one.
+    pub fn of(mut numbers: Vec<f64>) -> Self {
+        numbers.sort_by(f64::total_cmp);
+        let last = numbers.len() - 1;
+        let at = |part: f64| numbers[(last as f64 * part).round() as usize];
+        Self {
+            p10: at(0.1),
+            median: at(0.5),
+            p90: at(0.9),
+            most: numbers[last],
+        }
+    }
+}
+
+impl Report {
+    /// Reads what an earlier run saved.
+    pub fn read(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Saves it for a later run.
+    pub fn save(&self, path: &Path) {
+        let text = serde_json::to_string_pretty(self).expect("numbers and names");
+        fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+
+    /// Prints both tables, beside those of an earlier run where there is one.
+    pub fn print(&self, earlier: Option<&Self>) {
+        println!("## Whole processes, from start to end\n");
+        let more = if earlier.is_some() { " earlier × |" } else { "" };
+        println!("| process | runs | median | p10–p90 | × empty | CPU | minor faults | peak memory |{more}");
+        println!(
+            "|---|---|---|---|---|---|---|---|{}",
+            if earlier.is_some() { "---|" } else { "" }
+        );
+        for row in &self.rows {
+            let old = earlier.map(|report| report.rows.iter().find(|other| other.name == row.name));
+            let old = old.map_or_else(String::new, |old| match old {
+                Some(old) => format!(" {:.2} |", old.ratio),
+                None => " |".into(),
+            });
+            println!("{row}{old}");
+        }
+        println!("\n## From the moment a checkpoint can be seen to the end of the process\n");
+        println!(
+            "| cadence | median | longest | allowed | journal reads | aim |{}",
+            if earlier.is_some() {
+                " earlier longest |"
+            } else {
+                ""
+            }
+        );
+        println!(
+            "|---|---|---|---|---|---|{}",
+            if earlier.is_some() { "---|" } else { "" }
+        );
+        for capture in &self.captures {
+            let old = earlier.map(|report| {
+                report
+                    .captures
+                    .iter()
+                    .find(|other| other.cadence_ms == capture.cadence_ms)
+            });
+            let old = old.map_or_else(String::new, |old| match old {
+                Some(old) => format!(" {:.0} ms |", old.delay_ms.most),
+                None => " |".into(),
+            });
+            println!("{capture}{old}");
+        }
+    }
+}
+
+impl std::fmt::Display for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ms = |us: f64| us / 1000.0;
+        write!(
+            f,
+            "| {} | {} | {:.2} ms | {:.2}–{:.2} | {:.2} | {:.2} ms | {:.0} | {:.1} MiB |",
+            self.name,
+            self.runs,
+            ms(self.wall_us.median),
+            ms(self.wall_us.p10),
+            ms(self.wall_us.p90),
+            self.ratio,
+            ms(self.cpu_us),
+            self.faults,
+            self.peak_kib / 1024.0,
+        )
+    }
+}
+
+impl std::fmt::Display for Capture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "| {:.1} s | {:.0} ms | {:.0} ms | {:.0} ms | {:.0} | {} |",
+            self.cadence_ms / 1000.0,
+            self.delay_ms.median,
+            self.delay_ms.most,
+            self.allowed_ms,
+            self.polls,
+            if self.delay_ms.most <= self.allowed_ms {
+                "PASS"
+            } else {
+                "FAIL"
+            },
+        )
+    }
+}
+
+/// Prints what a capture asks, round trip by round trip.
+pub fn print_round_trips(trips: &[Vec<String>]) {
+    let requests: usize = trips.iter().map(Vec::len).sum();
+    println!(
+        "\n## Round trips of a capture: {requests} requests in {} (and the connection's own)\n",
+        trips.len()
+    );
+    for (number, trip) in trips.iter().enumerate() {
+        println!("{}. {}", number + 1, trip.join(" · "));
+    }
+}
+
+/// Prints when the journal would be read at a cadence too long to be run.
+pub fn print_schedule(cadence: Duration, polls: &[Duration]) {
+    let seconds = |poll: &Duration| format!("{:.1}", poll.as_secs_f64());
+    let widest = polls
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .max()
+        .unwrap_or_default();
+    println!(
+        "\n## Journal reads at a cadence of {} s (computed): {}, at most {:.1} s apart\n",
+        cadence.as_secs(),
+        polls.len(),
+        widest.as_secs_f64(),
+    );
+    println!(
+        "Seconds after the insert: {}",
+        polls.iter().map(seconds).collect::<Vec<_>>().join(", ")
+    );
+}
