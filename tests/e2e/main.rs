@@ -6,6 +6,8 @@
 mod support;
 
 mod decisions;
+#[cfg(target_os = "linux")]
+mod readonly;
 
 /// The program under test.
 const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");
