@@ -91,84 +91,80 @@ impl Report {
     /// Prints both tables, beside those of an earlier run where there is one.
     pub fn print(&self, earlier: Option<&Self>) {
         println!("## Whole processes, from start to end\n");
-        let more = if earlier.is_some() { " earlier × |" } else { "" };
-        println!("| process | runs | median | p10–p90 | × empty | CPU | minor faults | peak memory |{more}");
-        println!(
-            "|---|---|---|---|---|---|---|---|{}",
-            if earlier.is_some() { "---|" } else { "" }
-        );
-        for row in &self.rows {
-            let old = earlier.map(|report| report.rows.iter().find(|other| other.name == row.name));
-            let old = old.map_or_else(String::new, |old| match old {
-                Some(old) => format!(" {:.2} |", old.ratio),
-                None => " |".into(),
-            });
-            println!("{row}{old}");
-        }
+        let heads = [
+            "process",
+            "runs",
+            "median",
+            "p10–p90",
+            "× empty",
+            "CPU",
+            "minor faults",
+            "peak memory",
+            "earlier × empty",
+        ];
+        let old = |row: &Row| earlier?.rows.iter().find(|other| other.name == row.name);
+        let rows = self.rows.iter().map(|row| row.cells(old(row)));
+        print_table(heads, rows, earlier.is_some());
+
         println!("\n## From the moment a checkpoint can be seen to the end of the process\n");
-        println!(
-            "| cadence | median | longest | allowed | journal reads | aim |{}",
-            if earlier.is_some() {
-                " earlier longest |"
-            } else {
-                ""
-            }
-        );
-        println!(
-            "|---|---|---|---|---|---|{}",
-            if earlier.is_some() { "---|" } else { "" }
-        );
-        for capture in &self.captures {
-            let old = earlier.map(|report| {
-                report
-                    .captures
-                    .iter()
-                    .find(|other| other.cadence_ms == capture.cadence_ms)
-            });
-            let old = old.map_or_else(String::new, |old| match old {
-                Some(old) => format!(" {:.0} ms |", old.delay_ms.most),
-                None => " |".into(),
-            });
-            println!("{capture}{old}");
-        }
+        let heads = [
+            "cadence",
+            "median",
+            "longest",
+            "allowed",
+            "journal reads",
+            "aim",
+            "earlier longest",
+        ];
+        let old = |capture: &Capture| {
+            let same = |other: &&Capture| other.cadence_ms == capture.cadence_ms;
+            earlier?.captures.iter().find(same)
+        };
+        let rows = self.captures.iter().map(|capture| capture.cells(old(capture)));
+        print_table(heads, rows, earlier.is_some());
     }
 }
 
-impl std::fmt::Display for Row {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ms = |us: f64| us / 1000.0;
-        write!(
-            f,
-            "| {} | {} | {:.2} ms | {:.2}–{:.2} | {:.2} | {:.2} ms | {:.0} | {:.1} MiB |",
-            self.name,
-            self.runs,
-            ms(self.wall_us.median),
-            ms(self.wall_us.p10),
-            ms(self.wall_us.p90),
-            self.ratio,
-            ms(self.cpu_us),
-            self.faults,
-            self.peak_kib / 1024.0,
-        )
+/// Prints a table, without its last column where nothing earlier is known.
+fn print_table<const N: usize>(heads: [&str; N], rows: impl Iterator<Item = [String; N]>, earlier: bool) {
+    let shown = if earlier { N } else { N - 1 };
+    println!("| {} |", heads[..shown].join(" | "));
+    println!("|{}", "---|".repeat(shown));
+    for cells in rows {
+        println!("| {} |", cells[..shown].join(" | "));
     }
 }
 
-impl std::fmt::Display for Capture {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "| {:.1} s | {:.0} ms | {:.0} ms | {:.0} ms | {:.0} | {} |",
-            self.cadence_ms / 1000.0,
-            self.delay_ms.median,
-            self.delay_ms.most,
-            self.allowed_ms,
-            self.polls,
-            if self.delay_ms.most <= self.allowed_ms {
-                "PASS"
-            } else {
-                "FAIL"
-            },
-        )
+impl Row {
+    fn cells(&self, earlier: Option<&Self>) -> [String; 9] {
+        let ms = |us: f64| format!("{:.2}", us / 1000.0);
+        [
+            self.name.clone(),
+            self.runs.to_string(),
+            format!("{} ms", ms(self.wall_us.median)),
+            format!("{}–{}", ms(self.wall_us.p10), ms(self.wall_us.p90)),
+            format!("{:.2}", self.ratio),
+            format!("{} ms", ms(self.cpu_us)),
+            self.faults.to_string(),
+            format!("{:.1} MiB", self.peak_kib / 1024.0),
+            earlier.map_or_else(String::new, |row| format!("{:.2}", row.ratio)),
+        ]
+    }
+}
+
+impl Capture {
+    fn cells(&self, earlier: Option<&Self>) -> [String; 7] {
+        let ms = |ms: f64| format!("{ms:.0} ms");
+        let in_time = self.delay_ms.most <= self.allowed_ms;
+        [
+            format!("{:.1} s", self.cadence_ms / 1000.0),
+            ms(self.delay_ms.median),
+            ms(self.delay_ms.most),
+            ms(self.allowed_ms),
+            self.polls.to_string(),
+            if in_time { "PASS" } else { "FAIL" }.into(),
+            earlier.map_or_else(String::new, |capture| ms(capture.delay_ms.most)),
+        ]
     }
 }
 
