@@ -16,16 +16,25 @@ pub fn clean_line(text: &str, longest: usize) -> String {
 }
 
 fn cleaned(text: &str, longest: usize, breaks: bool) -> String {
-    let mut safe = String::with_capacity(text.len().min(longest * 2));
-    for (count, letter) in text.chars().enumerate() {
-        if count == longest {
+    let mut safe = String::with_capacity(text.len().min(longest));
+    let mut left = longest;
+    for letter in text.chars() {
+        // What is written counts, not what is read: an escaped character takes several.
+        let (shown, length) = if letter == '\n' && breaks || !acts(letter) {
+            (None, 1)
+        } else {
+            let escaped = letter.escape_unicode();
+            let length = escaped.len();
+            (Some(escaped), length)
+        };
+        let Some(rest) = left.checked_sub(length) else {
             safe.push('…');
             break;
-        }
-        if letter == '\n' && breaks || !acts(letter) {
-            safe.push(letter);
-        } else {
-            safe.extend(letter.escape_unicode());
+        };
+        left = rest;
+        match shown {
+            None => safe.push(letter),
+            Some(escaped) => safe.extend(escaped),
         }
     }
     safe
@@ -58,5 +67,6 @@ mod tests {
     fn a_long_text_is_cut_by_characters() {
         assert_eq!(clean("äöüß", 2), "äö…");
         assert_eq!(clean("äö", 2), "äö");
+        assert_eq!(clean(&"\u{1b}".repeat(9_000), LONGEST).chars().count(), 7_999);
     }
 }

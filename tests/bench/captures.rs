@@ -19,7 +19,7 @@ const RUNS: usize = 12;
 const ROUND_TRIP_MS: u64 = 60;
 
 /// The requests of one capture, round trip by round trip.
-pub fn round_trips() -> Vec<Vec<String>> {
+pub(crate) fn round_trips() -> Vec<Vec<String>> {
     let world = World::with_zvm(&format!(
         "[[vpgs]]\ninstant = true\n[[troubles]]\non = '* /*'\nkind = 'delay'\ndelay_ms = {ROUND_TRIP_MS}"
     ));
@@ -46,7 +46,7 @@ fn shape(path: &str) -> String {
 }
 
 /// Captures at a cadence, all at once, each against a ZVM of its own and at a random moment between two checkpoints.
-pub fn at_cadence(cadence: Duration, random: &mut Random) -> Capture {
+pub(crate) fn at_cadence(cadence: Duration, random: &mut Random) -> Capture {
     let threads: Vec<_> = (0..RUNS)
         .map(|_| {
             let (before, after) = (random.below(1000), random.below(1000));
@@ -102,7 +102,7 @@ fn change(world: &World) -> u64 {
 
 /// When the journal is read after an insert whose checkpoint surfaces just before the next one of the VPG: the rule of
 /// `host/zerto/src/journal.rs`, with answers that take no time.
-pub fn schedule(cadence: Duration) -> Vec<Duration> {
+pub(crate) fn schedule(cadence: Duration) -> Vec<Duration> {
     let mut polls = vec![Duration::ZERO];
     let mut elapsed = Duration::ZERO;
     while elapsed < cadence {

@@ -16,29 +16,29 @@ use serde::{Deserialize, Serialize};
 use crate::support::World;
 
 /// The first argument of the small process.
-pub const MODE: &str = "--measure-one";
+pub(crate) const MODE: &str = "--measure-one";
 
 /// What was measured of one process.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Measured {
+pub(crate) struct Measured {
     /// From just before the start to the end, in microseconds.
-    pub wall_us: u64,
+    pub(crate) wall_us: u64,
     /// Processor time, of the kernel for it too, in microseconds.
-    pub cpu_us: u64,
+    pub(crate) cpu_us: u64,
     /// Page faults that needed no disk.
-    pub faults: u64,
+    pub(crate) faults: u64,
     /// The largest resident set, in KiB; never below that of the small process.
-    pub peak_kib: u64,
+    pub(crate) peak_kib: u64,
     /// When it ended: microseconds since 1970.
-    pub ended_us: u64,
+    pub(crate) ended_us: u64,
     /// The exit code; none where a signal ended it.
-    pub code: Option<i32>,
+    pub(crate) code: Option<i32>,
     /// Standard output.
-    pub stdout: String,
+    pub(crate) stdout: String,
 }
 
 /// Runs a program in a world, with a file's bytes on its standard input.
-pub fn measure(world: &World, event: &Path, program: &Path, arguments: &[&str]) -> Measured {
+pub(crate) fn measure(world: &World, event: &Path, program: &Path, arguments: &[&str]) -> Measured {
     let own = std::env::current_exe().expect("this program has a path");
     let mut command = world.command(own);
     command.arg(MODE).arg(event).arg(program).args(arguments);
@@ -48,7 +48,7 @@ pub fn measure(world: &World, event: &Path, program: &Path, arguments: &[&str]) 
 }
 
 /// The small process: the event's file, the program and its arguments are its own arguments.
-pub fn small_process(mut arguments: impl Iterator<Item = OsString>) {
+pub(crate) fn small_process(mut arguments: impl Iterator<Item = OsString>) {
     let event = File::open(arguments.next().expect("an event")).expect("the event can be read");
     let mut command = Command::new(arguments.next().expect("a program"));
     command
@@ -105,6 +105,6 @@ fn micros(duration: Duration) -> u64 {
 }
 
 /// Microseconds since 1970.
-pub fn since_1970(time: SystemTime) -> u64 {
+pub(crate) fn since_1970(time: SystemTime) -> u64 {
     micros(time.duration_since(UNIX_EPOCH).unwrap_or_default())
 }

@@ -2,11 +2,6 @@
 //!
 //! `cargo bench -p holdpoint --bench process -- [--quick] [--save FILE] [--against FILE]`. Nothing is asserted about time.
 
-#![expect(
-    unreachable_pub,
-    reason = "the modules are this program's own, and one is shared with the tests"
-)]
-
 mod captures;
 mod measure;
 mod random;

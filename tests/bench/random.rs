@@ -3,16 +3,16 @@
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 /// A generator (xorshift64*), seeded by the operating system.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// A generator unlike any other.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(RandomState::new().build_hasher().finish() | 1)
     }
 
     /// A number below a limit.
-    pub fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -20,7 +20,7 @@ impl Random {
     }
 
     /// Puts items into a random order.
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
         }

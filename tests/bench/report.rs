@@ -8,61 +8,61 @@ use serde::{Deserialize, Serialize};
 
 /// Everything that one run measured.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
+pub(crate) struct Report {
     /// Whole processes.
-    pub rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
     /// Captures, by cadence.
-    pub captures: Vec<Capture>,
+    pub(crate) captures: Vec<Capture>,
 }
 
 /// One row of whole processes.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Row {
+pub(crate) struct Row {
     /// What was run.
-    pub name: String,
+    pub(crate) name: String,
     /// How often.
-    pub runs: usize,
+    pub(crate) runs: usize,
     /// From start to end, in microseconds.
-    pub wall_us: Spread,
+    pub(crate) wall_us: Spread,
     /// How many times as long as an empty program in the same round; the median.
-    pub ratio: f64,
+    pub(crate) ratio: f64,
     /// Processor time in microseconds; the median.
-    pub cpu_us: f64,
+    pub(crate) cpu_us: f64,
     /// Minor page faults; the median.
-    pub faults: f64,
+    pub(crate) faults: f64,
     /// Peak of the resident set in KiB; the median.
-    pub peak_kib: f64,
+    pub(crate) peak_kib: f64,
 }
 
 /// Captures at one cadence.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Capture {
+pub(crate) struct Capture {
     /// Milliseconds from checkpoint to checkpoint.
-    pub cadence_ms: f64,
+    pub(crate) cadence_ms: f64,
     /// The longest delay that is aimed at, in milliseconds.
-    pub allowed_ms: f64,
+    pub(crate) allowed_ms: f64,
     /// From the moment that the checkpoint can be seen to the end of the process, in milliseconds.
-    pub delay_ms: Spread,
+    pub(crate) delay_ms: Spread,
     /// How often the journal was read; the median.
-    pub polls: f64,
+    pub(crate) polls: f64,
 }
 
 /// How numbers are spread.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Spread {
+pub(crate) struct Spread {
     /// A tenth of them is smaller.
-    pub p10: f64,
+    pub(crate) p10: f64,
     /// Half of them are smaller.
-    pub median: f64,
+    pub(crate) median: f64,
     /// A tenth of them is larger.
-    pub p90: f64,
+    pub(crate) p90: f64,
     /// The largest.
-    pub most: f64,
+    pub(crate) most: f64,
 }
 
 impl Spread {
     /// The spread of some numbers; there has to be one.
-    pub fn of(mut numbers: Vec<f64>) -> Self {
+    pub(crate) fn of(mut numbers: Vec<f64>) -> Self {
         numbers.sort_by(f64::total_cmp);
         let last = numbers.len() - 1;
         let at = |part: f64| numbers[(last as f64 * part).round() as usize];
@@ -77,19 +77,19 @@ impl Spread {
 
 impl Report {
     /// Reads what an earlier run saved.
-    pub fn read(path: &Path) -> Self {
+    pub(crate) fn read(path: &Path) -> Self {
         let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
     /// Saves it for a later run.
-    pub fn save(&self, path: &Path) {
+    pub(crate) fn save(&self, path: &Path) {
         let text = serde_json::to_string_pretty(self).expect("numbers and names");
         fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
     /// Prints both tables, beside those of an earlier run where there is one.
-    pub fn print(&self, earlier: Option<&Self>) {
+    pub(crate) fn print(&self, earlier: Option<&Self>) {
         println!("## Whole processes, from start to end\n");
         let heads = [
             "process",
@@ -169,7 +169,7 @@ impl Capture {
 }
 
 /// Prints what a capture asks, round trip by round trip.
-pub fn print_round_trips(trips: &[Vec<String>]) {
+pub(crate) fn print_round_trips(trips: &[Vec<String>]) {
     let requests: usize = trips.iter().map(Vec::len).sum();
     println!(
         "\n## Round trips of a capture: {requests} requests in {} (and the connection's own)\n",
@@ -181,7 +181,7 @@ pub fn print_round_trips(trips: &[Vec<String>]) {
 }
 
 /// Prints when the journal would be read at a cadence too long to be run.
-pub fn print_schedule(cadence: Duration, polls: &[Duration]) {
+pub(crate) fn print_schedule(cadence: Duration, polls: &[Duration]) {
     let seconds = |poll: &Duration| format!("{:.1}", poll.as_secs_f64());
     let widest = polls
         .windows(2)

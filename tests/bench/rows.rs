@@ -32,7 +32,7 @@ struct Subject {
 }
 
 /// Measures all rows.
-pub fn measure_all(rounds: usize, random: &mut Random) -> Vec<Row> {
+pub(crate) fn measure_all(rounds: usize, random: &mut Random) -> Vec<Row> {
     let world = World::with_zvm(INSTANT);
     let mut subjects = subjects(&world);
     for round in 0..WARM_UP + rounds {

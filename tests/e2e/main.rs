@@ -5,9 +5,12 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod catalogs;
+mod cli;
 mod decisions;
 #[cfg(target_os = "linux")]
 mod readonly;
+mod troubles;
 
 /// The program under test.
 const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");

@@ -63,7 +63,7 @@ fn a_read_only_call_opens_no_socket_reads_no_credential_and_starts_no_runtime() 
     assert!(opened(&calls, "config.toml"), "{calls:#?}");
     assert!(!opened(&calls, "/password"), "{calls:#?}");
     assert!(!opened(&calls, "/ca.pem"), "{calls:#?}");
-    assert_eq!(others(&calls), [&String::new(); 0], "{calls:#?}");
+    assert!(others(&calls).is_empty(), "{calls:#?}");
 }
 
 #[test]
