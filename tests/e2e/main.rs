@@ -8,6 +8,8 @@ mod support;
 mod catalogs;
 mod cli;
 mod decisions;
+#[cfg(target_os = "linux")]
+mod readonly;
 mod troubles;
 
 /// The program under test.
