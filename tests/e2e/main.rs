@@ -5,7 +5,12 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod config;
 mod decisions;
+mod events;
+mod panics;
+mod policies;
+mod process;
 
 /// The program under test.
 const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");
