@@ -61,14 +61,20 @@ fn overflow(above: &[u8; 512]) -> u8 {
 #[expect(unsafe_code, reason = "it has to fault")]
 fn read_nothing() {
     // SAFETY: none; the fault is what is tested.
-    let value = unsafe { std::ptr::read_volatile(std::hint::black_box(std::ptr::without_provenance::<u8>(16))) };
+    let value =
+        unsafe { std::ptr::read_volatile(std::hint::black_box(std::ptr::without_provenance::<u8>(16))) };
     std::hint::black_box(value);
 }
 
 /// Standard output after what the test harness itself writes, standard error, and the exit code.
 fn fail(how: &str, waiting: &str) -> (String, String, Option<i32>) {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "panics::fails_when_it_is_told_to", "--nocapture", "--test-threads=1"])
+        .args([
+            "--exact",
+            "panics::fails_when_it_is_told_to",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env(HOW, format!("{how} {waiting}"))
         .stdin(Stdio::null())
         .output()
@@ -101,7 +107,13 @@ fn a_host_that_fails_denies_the_call_that_waits() {
         assert_eq!(code, Some(2), "{how}: {stderr}");
         let answer: Value = serde_json::from_str(&stdout).unwrap();
         let answer = &answer["hookSpecificOutput"];
-        assert_eq!((answer["hookEventName"].as_str(), answer["permissionDecision"].as_str()), (Some("PreToolUse"), Some("deny")));
+        assert_eq!(
+            (
+                answer["hookEventName"].as_str(),
+                answer["permissionDecision"].as_str()
+            ),
+            (Some("PreToolUse"), Some("deny"))
+        );
         let reason = answer["permissionDecisionReason"].as_str().unwrap();
         assert!(reason.contains(words), "{how}: {reason}");
         assert!(stderr.ends_with(&format!("{reason}\n")), "{how}: {stderr}");

@@ -135,7 +135,12 @@ fn a_policy_has_no_network_of_its_own() {
 fn a_capability_that_is_not_granted_is_a_fault() {
     let asks_zerto = world(named("floods-the-record"), "policy.grants = ['log', 'deadline']");
     let outcome = asks_zerto.hook(HOLDPOINT, &read_only());
-    assert_fault(&asks_zerto, &outcome, "policy", "'zerto', which policy.grants does not list");
+    assert_fault(
+        &asks_zerto,
+        &outcome,
+        "policy",
+        "'zerto', which policy.grants does not list",
+    );
 
     let shipped = World::without_zvm();
     shipped.configure("policy.grants = []");
@@ -159,7 +164,10 @@ fn a_text_of_a_policy_is_made_safe_and_cut() {
     assert_eq!((outcome.decision().as_str(), outcome.code), ("context", Some(0)));
     let text = outcome.text();
     assert!(text.contains("]0;title") && text.ends_with("\\u001bl"), "{text}");
-    assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'), "{text:?}");
+    assert!(
+        !text.chars().any(|letter| letter.is_control() && letter != '\n'),
+        "{text:?}"
+    );
     for hidden in ['\u{202e}', '\u{2028}', '\u{feff}', '\u{e0041}'] {
         assert!(!text.contains(hidden), "{text:?}");
     }
@@ -181,7 +189,10 @@ fn a_text_of_a_policy_is_made_safe_and_cut() {
 fn a_verdict_without_a_reason_gets_one() {
     for (name, decision, code) in [("asks-for-nothing", "ask", 0), ("denies-for-nothing", "deny", 2)] {
         let (_, outcome) = judged(name);
-        assert_eq!((outcome.decision().as_str(), outcome.code), (decision, Some(code)));
+        assert_eq!(
+            (outcome.decision().as_str(), outcome.code),
+            (decision, Some(code))
+        );
         assert!(outcome.text().contains("no reason"), "{outcome:?}");
     }
 }
@@ -204,17 +215,62 @@ fn code_that_is_not_the_components_own_is_a_fault() {
     flipped[200] ^= 0xff;
     let other_magic = [b"hpcwasm9", &passes.compiled[8..]].concat();
     let cases: &[(&str, &[u8], &[u8], &str)] = &[
-        ("of another", passes.component, named("traps").compiled, "no compiled code of its own"),
+        (
+            "of another",
+            passes.component,
+            named("traps").compiled,
+            "no compiled code of its own",
+        ),
         ("empty", passes.component, b"", "no compiled code of its own"),
-        ("only the magic", passes.component, &passes.compiled[..8], "no compiled code of its own"),
-        ("only the header", passes.component, header, "no compiled code of its own"),
-        ("another format", passes.component, &other_magic, "no compiled code of its own"),
-        ("a changed component", named("traps").component, passes.compiled, "no compiled code of its own"),
-        ("an empty component", b"", passes.compiled, "no compiled code of its own"),
-        ("cut", passes.component, &passes.compiled[..passes.compiled.len() / 2], "not for this host"),
+        (
+            "only the magic",
+            passes.component,
+            &passes.compiled[..8],
+            "no compiled code of its own",
+        ),
+        (
+            "only the header",
+            passes.component,
+            header,
+            "no compiled code of its own",
+        ),
+        (
+            "another format",
+            passes.component,
+            &other_magic,
+            "no compiled code of its own",
+        ),
+        (
+            "a changed component",
+            named("traps").component,
+            passes.compiled,
+            "no compiled code of its own",
+        ),
+        (
+            "an empty component",
+            b"",
+            passes.compiled,
+            "no compiled code of its own",
+        ),
+        (
+            "cut",
+            passes.component,
+            &passes.compiled[..passes.compiled.len() / 2],
+            "not for this host",
+        ),
         ("garbage", passes.component, &garbage, "not for this host"),
-        ("a changed header", passes.component, &flipped, "not for this host"),
-        ("of other settings", passes.component, COMPILED_OTHERWISE, "not for this host"),
+        (
+            "a changed header",
+            passes.component,
+            &flipped,
+            "not for this host",
+        ),
+        (
+            "of other settings",
+            passes.component,
+            COMPILED_OTHERWISE,
+            "not for this host",
+        ),
     ];
     for (what, component, compiled, words) in cases {
         let world = world(passes, "");

@@ -28,7 +28,11 @@ impl Running {
         let started = Instant::now();
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.take().unwrap();
-        Self { child, stdin, started }
+        Self {
+            child,
+            stdin,
+            started,
+        }
     }
 
     fn with(world: &World, event: &Value) -> Self {
@@ -40,14 +44,21 @@ impl Running {
     /// Waits until the process catches signals; of all that it catches, that of the timer comes last.
     fn armed(self) -> Self {
         self.wait_for("status", |status| {
-            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            let caught = status
+                .lines()
+                .find_map(|line| line.strip_prefix("SigCgt:"))
+                .unwrap();
             u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << (Signal::ALARM.as_raw() - 1)) != 0
         })
     }
 
     /// Waits until the process hangs in opening a file, as one does that opens a pipe which nobody reads.
     fn opening(self) -> Self {
-        let open = if cfg!(target_arch = "x86_64") { "257 " } else { "56 " };
+        let open = if cfg!(target_arch = "x86_64") {
+            "257 "
+        } else {
+            "56 "
+        };
         self.wait_for("syscall", |call| call.starts_with(open))
     }
 
@@ -150,7 +161,10 @@ fn a_signal_while_a_call_waits_for_its_checkpoint_denies_it() {
     let world = World::with_zvm("[[vpgs]]\noutcome = 'never-surfaces'");
     let inserted = || {
         let requests = world.sim.as_ref().unwrap().requests();
-        requests.iter().filter(|seen| seen.method == "POST" && seen.path.ends_with("/checkpoints")).count()
+        requests
+            .iter()
+            .filter(|seen| seen.method == "POST" && seen.path.ends_with("/checkpoints"))
+            .count()
     };
     for (count, signal) in deadly().enumerate() {
         let running = Running::with(&world, &mutating());
@@ -190,7 +204,10 @@ fn a_signal_while_nothing_waits_is_silent() {
 fn a_log_that_hangs_ends_with_the_deadline() {
     let world = World::without_zvm();
     make_pipe(&world, "log");
-    world.configure(&format!("deadline_seconds = 1\nlog.path = '{}'", world.path("log").display()));
+    world.configure(&format!(
+        "deadline_seconds = 1\nlog.path = '{}'",
+        world.path("log").display()
+    ));
     let outcome = Running::with(&world, &read_only()).end();
     assert_denies(&outcome, "before its deadline");
     assert!(outcome.took < Duration::from_secs(3), "{outcome:?}");
@@ -202,13 +219,19 @@ fn an_event_that_never_comes_or_never_ends_blocks_at_the_deadline() {
     world.configure("deadline_seconds = 1");
     let never_comes = Running::start(&world).end();
     let mut beginning = Running::start(&world);
-    beginning.stdin.write_all(br#"{"hook_event_name":"PreToolUse","#).unwrap();
+    beginning
+        .stdin
+        .write_all(br#"{"hook_event_name":"PreToolUse","#)
+        .unwrap();
     for outcome in [never_comes, beginning.end()] {
         assert_blocks(&outcome, "in time");
         assert!(outcome.took < Duration::from_secs(3), "{outcome:?}");
     }
     for line in world.log() {
-        assert_eq!((line["verdict"].as_str(), line["fault"].as_str()), (Some("deny"), Some("deadline")));
+        assert_eq!(
+            (line["verdict"].as_str(), line["fault"].as_str()),
+            (Some("deny"), Some("deadline"))
+        );
     }
     assert_eq!(world.log().len(), 2);
 }
@@ -284,13 +307,20 @@ fn an_answer_that_cannot_be_delivered_blocks() {
     ] {
         let world = World::without_zvm();
         let outcome = redirected(&world, redirection, &event);
-        assert_eq!((outcome.stdout.as_str(), outcome.code), ("", Some(code)), "{redirection} {event}");
+        assert_eq!(
+            (outcome.stdout.as_str(), outcome.code),
+            ("", Some(code)),
+            "{redirection} {event}"
+        );
         if code == 0 {
             assert_eq!(outcome.stderr, "");
             continue;
         }
         if !redirection.contains('2') {
-            assert!(outcome.stderr.contains("he answer cannot be written"), "{outcome:?}");
+            assert!(
+                outcome.stderr.contains("he answer cannot be written"),
+                "{outcome:?}"
+            );
         }
         assert_eq!(world.log().last().unwrap()["fault"], "answer");
     }
@@ -309,7 +339,11 @@ fn a_deny_stands_where_standard_error_is_closed() {
 #[test]
 fn standard_input_that_holds_nothing_blocks() {
     let world = World::without_zvm();
-    for (redirection, words) in [("<&-", "empty"), ("</dev/null", "empty"), ("</", "cannot be read")] {
+    for (redirection, words) in [
+        ("<&-", "empty"),
+        ("</dev/null", "empty"),
+        ("</", "cannot be read"),
+    ] {
         assert_blocks(&redirected(&world, redirection, &asked()), words);
     }
 }
@@ -363,8 +397,14 @@ fn a_log_that_cannot_be_written_changes_no_decision_and_is_told() {
         world.configure(&format!("log.path = '{}'", world.path(path).display()));
         for (event, decision, code) in [(read_only(), "silence", 0), (asked(), "ask", 0)] {
             let outcome = world.hook(HOLDPOINT, &event);
-            assert_eq!((outcome.decision().as_str(), outcome.code), (decision, Some(code)));
-            assert!(outcome.stderr.starts_with("holdpoint: the decision log "), "{outcome:?}");
+            assert_eq!(
+                (outcome.decision().as_str(), outcome.code),
+                (decision, Some(code))
+            );
+            assert!(
+                outcome.stderr.starts_with("holdpoint: the decision log "),
+                "{outcome:?}"
+            );
         }
         world.configure(&format!(
             "log.path = '{}'\npolicy.unknown_tool = 'deny'",
@@ -372,7 +412,10 @@ fn a_log_that_cannot_be_written_changes_no_decision_and_is_told() {
         ));
         let outcome = world.hook(HOLDPOINT, &asked());
         assert_eq!((outcome.decision().as_str(), outcome.code), ("deny", Some(2)));
-        assert!(outcome.stderr.contains("\nholdpoint: the decision log "), "{outcome:?}");
+        assert!(
+            outcome.stderr.contains("\nholdpoint: the decision log "),
+            "{outcome:?}"
+        );
     }
 }
 
@@ -394,7 +437,8 @@ fn many_processes_at_once_leave_a_line_each() {
         for number in 0..50 {
             let world = &world;
             scope.spawn(move || {
-                let (mut event, decision) = [(read_only(), "silence"), (asked(), "ask"), (mutating(), "deny")][number % 3].clone();
+                let (mut event, decision) =
+                    [(read_only(), "silence"), (asked(), "ask"), (mutating(), "deny")][number % 3].clone();
                 event["tool_use_id"] = number.to_string().into();
                 assert_eq!(world.hook(HOLDPOINT, &event).decision(), decision);
             });
@@ -403,9 +447,16 @@ fn many_processes_at_once_leave_a_line_each() {
     let mut seen: Vec<(usize, String)> = world
         .log()
         .iter()
-        .map(|line| (line["call"].as_str().unwrap().parse().unwrap(), line["verdict"].as_str().unwrap().to_owned()))
+        .map(|line| {
+            (
+                line["call"].as_str().unwrap().parse().unwrap(),
+                line["verdict"].as_str().unwrap().to_owned(),
+            )
+        })
         .collect();
     seen.sort();
-    let wanted: Vec<(usize, String)> = (0..50).map(|number| (number, ["pass", "ask", "deny"][number % 3].to_owned())).collect();
+    let wanted: Vec<(usize, String)> = (0..50)
+        .map(|number| (number, ["pass", "ask", "deny"][number % 3].to_owned()))
+        .collect();
     assert_eq!(seen, wanted);
 }

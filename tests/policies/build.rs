@@ -28,7 +28,10 @@ fn main() -> Result<()> {
     files.sort();
     let mut table = String::from("/// Every policy there is.\npub const ALL: &[Policy] = &[\n");
     for file in &files {
-        let name = file.file_stem().and_then(|name| name.to_str()).context("a name")?;
+        let name = file
+            .file_stem()
+            .and_then(|name| name.to_str())
+            .context("a name")?;
         let component = component(name, &fs::read_to_string(file)?, &contract, &imports)
             .with_context(|| format!("wat/{name}.wat"))?;
         let compiled =
@@ -38,7 +41,8 @@ fn main() -> Result<()> {
         }
         fs::write(out.join(format!("{name}.wasm")), component)?;
         fs::write(out.join(format!("{name}.cwasm")), compiled)?;
-        let bytes = |extension| format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.{extension}\"))");
+        let bytes =
+            |extension| format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.{extension}\"))");
         let (component, compiled) = (bytes("wasm"), bytes("cwasm"));
         writeln!(
             table,
@@ -76,7 +80,10 @@ fn component(name: &str, text: &str, contract: &str, imports: &str) -> Result<Ve
     let module = format!("(module {text}\n{PRELUDE})").replace("@0.1.0", version);
     let mut module = wat::parse_str(module)?;
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
-    ComponentEncoder::default().validate(true).module(&module)?.encode()
+    ComponentEncoder::default()
+        .validate(true)
+        .module(&module)?
+        .encode()
 }
 
 /// Compiled without the epoch checks that end an endless loop: a host that ran it could not interrupt it.
