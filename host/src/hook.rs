@@ -17,7 +17,7 @@ use crate::record::Record;
 use crate::verdict::{Fault, FaultKind, Verdict};
 use crate::watchdog::{self, Waiting};
 use crate::zerto::Zerto;
-use crate::{arguments, runtime};
+use crate::{arguments, private, runtime};
 
 /// Handles one event from standard input, as a harness starts us, and says how the process has to end.
 pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
@@ -205,11 +205,21 @@ fn deliver(
     });
     // Nothing can be done about a reader of errors that has gone; the exit code still tells.
     let _ = io::stderr().write_all(&answer.stderr);
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(&answer.stdout).and_then(|()| stdout.flush()) {
+    match hand_over(&answer.stdout) {
         Ok(()) => answer.code,
         Err(error) => undelivered(&error, config),
     }
+}
+
+fn hand_over(object: &[u8]) -> io::Result<()> {
+    if object.is_empty() {
+        return Ok(());
+    }
+    let mut stdout = io::stdout();
+    if private::leads_nowhere(&stdout) {
+        return Err(io::Error::other("standard output is closed or leads nowhere"));
+    }
+    stdout.write_all(object).and_then(|()| stdout.flush())
 }
 
 /// The harness did not take the answer. Only the exit code is left to say that the call must not run.

@@ -58,17 +58,12 @@ pub struct Phases {
 }
 
 impl Entry {
-    /// The entry with every text made safe to show and cut.
+    /// The entry with every text made safe to show and cut; the record is so already.
     fn cleaned(mut self) -> Self {
         for name in [&mut self.session, &mut self.call, &mut self.tool] {
             *name = text::clean_line(name, LONGEST_NAME);
         }
         self.why = self.why.map(|why| text::clean_line(&why, LONGEST_REASON));
-        let record = &mut self.record;
-        record.tag = record.tag.take().map(|tag| text::clean_line(&tag, LONGEST_NAME));
-        for line in record.targets.iter_mut().chain(&mut record.troubles) {
-            *line = text::clean_line(line, LONGEST_REASON);
-        }
         self
     }
 }
@@ -167,6 +162,8 @@ mod tests {
     use super::*;
 
     fn entry(call: &str) -> Entry {
+        let mut record = Record::default();
+        record.target("web\u{202e}01");
         Entry {
             at: now(),
             session: "s".into(),
@@ -175,10 +172,7 @@ mod tests {
             verdict: "deny",
             fault: None,
             why: Some("two\nlines".into()),
-            record: Record {
-                targets: vec!["web\u{202e}01".into()],
-                ..Record::default()
-            },
+            record,
             policy: None,
             ms: Phases::default(),
         }

@@ -1,6 +1,7 @@
-//! Who else could have written, or can read, a file. The only place that knows how this platform says so.
+//! What this platform says of a file: who else could have written it or can read it, and whether it leads nowhere.
 
 use std::fs::Metadata;
+use std::io::Stdout;
 
 /// Whether anybody but the file's owner may write it, or the owner is neither this user nor the system's.
 #[cfg(unix)]
@@ -15,6 +16,26 @@ pub(crate) fn writable_by_others(metadata: &Metadata) -> bool {
 pub(crate) fn readable_by_others(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     metadata.mode() & 0o077 != 0 || writable_by_others(metadata)
+}
+
+/// Whether standard output is the null device. Where a process is started without a standard output, the standard library
+/// opens that device in its place, so that writing to it looks like success.
+#[cfg(unix)]
+pub(crate) fn leads_nowhere(stdout: &Stdout) -> bool {
+    use std::os::fd::AsFd as _;
+    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+    let duplicate = stdout.as_fd().try_clone_to_owned().map(std::fs::File::from);
+    let ours = duplicate.and_then(|file| file.metadata());
+    match (ours, std::fs::metadata("/dev/null")) {
+        (Ok(ours), Ok(null)) => ours.file_type().is_char_device() && ours.rdev() == null.rdev(),
+        _ => false,
+    }
+}
+
+/// Nothing is put in the place of a missing standard output there: writing to it fails by itself.
+#[cfg(not(unix))]
+pub(crate) fn leads_nowhere(_: &Stdout) -> bool {
+    false
 }
 
 /// Windows keeps this in access control lists, which are not read yet: see the chapter on platforms in the docs.

@@ -2,10 +2,14 @@
 
 use serde::Serialize;
 
+use crate::text::clean_line;
+
 /// The most lines that a policy can add.
 const MOST_NOTES: usize = 8;
-/// The longest line that a policy can add, in characters.
-const LONGEST_NOTE: usize = 200;
+/// The most machines, checkpoints and troubles that are kept. A policy can ask for the next one without end.
+const MOST_FACTS: usize = 64;
+/// The longest line that a policy can add, and the longest fact, in characters.
+const LONGEST: usize = 200;
 
 /// The facts of one decision.
 #[derive(Debug, Default, Clone, Serialize)]
@@ -60,7 +64,38 @@ impl Record {
     /// Adds a policy's line, unless it has added enough.
     pub fn note(&mut self, line: &str) {
         if self.notes.len() < MOST_NOTES {
-            self.notes.push(crate::text::clean_line(line, LONGEST_NOTE));
+            self.notes.push(clean_line(line, LONGEST));
+        }
+    }
+
+    /// A machine that Zerto is asked for.
+    pub fn target(&mut self, name: &str) {
+        let name = clean_line(name, LONGEST);
+        if self.targets.len() < MOST_FACTS && !self.targets.contains(&name) {
+            self.targets.push(name);
+        }
+    }
+
+    /// The tag that is asked for.
+    pub fn tag(&mut self, tag: &str) {
+        self.tag = Some(clean_line(tag, LONGEST));
+    }
+
+    /// A checkpoint that was seen.
+    pub fn seen(&mut self, vpg: &str, checkpoint: &str, time: &str) {
+        if self.checkpoints.len() < MOST_FACTS {
+            self.checkpoints.push(Seen {
+                vpg: clean_line(vpg, LONGEST),
+                checkpoint: clean_line(checkpoint, LONGEST),
+                time: clean_line(time, LONGEST),
+            });
+        }
+    }
+
+    /// Something that went wrong with Zerto.
+    pub fn trouble(&mut self, words: &str) {
+        if self.troubles.len() < MOST_FACTS {
+            self.troubles.push(clean_line(words, 2 * LONGEST));
         }
     }
 }

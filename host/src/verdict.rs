@@ -24,12 +24,16 @@ impl Verdict {
     }
 
     /// The same verdict with its text made safe to show and cut to what a harness takes. A policy is not trusted to
-    /// have done so: its text can carry names from Zerto and from the call.
+    /// have done so: its text can carry names from Zerto and from the call. Where a policy says nothing, a note is none,
+    /// and a reason says so: harnesses take an empty one for an error.
     pub fn cleaned(self) -> Self {
+        let said =
+            |text: String| Some(text::clean(&text, text::LONGEST)).filter(|text| !text.trim().is_empty());
+        let reason = |text| said(text).unwrap_or_else(|| "The policy gave no reason.".into());
         match self {
-            Self::Pass(note) => Self::Pass(note.map(|note| text::clean(&note, text::LONGEST))),
-            Self::Ask(reason) => Self::Ask(text::clean(&reason, text::LONGEST)),
-            Self::Deny(reason) => Self::Deny(text::clean(&reason, text::LONGEST)),
+            Self::Pass(note) => Self::Pass(note.and_then(said)),
+            Self::Ask(text) => Self::Ask(reason(text)),
+            Self::Deny(text) => Self::Deny(reason(text)),
         }
     }
 }
@@ -81,8 +85,6 @@ pub enum FaultKind {
     Deadline,
     /// The answer cannot be delivered.
     Answer,
-    /// The host itself failed: a panic, a signal.
-    Host,
 }
 
 impl FaultKind {
@@ -96,7 +98,6 @@ impl FaultKind {
             Self::Trap => "trap",
             Self::Deadline => "deadline",
             Self::Answer => "answer",
-            Self::Host => "host",
         }
     }
 }

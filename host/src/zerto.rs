@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use crate::config::{self, LoginKind};
 use crate::private;
-use crate::record::{Record, Seen, ZertoTimes};
+use crate::record::{Record, ZertoTimes};
 use crate::runtime::capabilities::{
     Capabilities, CaptureResult, Checkpoint, Direction, Error, VmRow, VpgState,
 };
@@ -70,7 +70,7 @@ impl Zerto {
                 .map_err(from_zvm)
         });
         if let Err(error) = &answer {
-            self.record().troubles.push(words(error));
+            self.record().trouble(&words(error));
         }
         self.record_times();
         answer
@@ -92,24 +92,17 @@ impl Zerto {
     fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn target(&self, name: &str) {
-        let mut record = self.record();
-        if !record.targets.iter().any(|target| target == name) {
-            record.targets.push(name.to_owned());
-        }
-    }
 }
 
 impl Capabilities for Zerto {
     fn find_vms_by_name(&mut self, name: &str) -> Result<Vec<VmRow>, Error> {
-        self.target(name);
+        self.record().target(name);
         self.ask(async |zvm| zvm.find_vms_by_name(name).await)
             .map(|rows| rows.into_iter().map(row).collect())
     }
 
     fn find_vms_by_identifier(&mut self, identifier: &str) -> Result<Vec<VmRow>, Error> {
-        self.target(identifier);
+        self.record().target(identifier);
         self.ask(async |zvm| zvm.find_vms_by_identifier(identifier).await)
             .map(|rows| rows.into_iter().map(row).collect())
     }
@@ -126,7 +119,7 @@ impl Capabilities for Zerto {
     }
 
     fn capture(&mut self, vpgs: Vec<String>, tag: String) -> Vec<CaptureResult> {
-        self.record().tag = Some(tag.clone());
+        self.record().tag(&tag);
         let outcomes = match self.ask(async |zvm| Ok(zvm.capture(&vpgs, &tag).await)) {
             Ok(outcomes) => outcomes
                 .into_iter()
@@ -137,12 +130,8 @@ impl Capabilities for Zerto {
         let mut record = self.record();
         for outcome in &outcomes {
             match outcome {
-                Ok(seen) => record.checkpoints.push(Seen {
-                    vpg: seen.vpg_identifier.clone(),
-                    checkpoint: seen.identifier.clone(),
-                    time: seen.time.clone(),
-                }),
-                Err(error) => record.troubles.push(words(error)),
+                Ok(seen) => record.seen(&seen.vpg_identifier, &seen.identifier, &seen.time),
+                Err(error) => record.trouble(&words(error)),
             }
         }
         drop(record);

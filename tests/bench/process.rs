@@ -8,8 +8,7 @@ mod random;
 mod report;
 mod rows;
 #[expect(dead_code, reason = "shared with the tests, which use the rest of it")]
-#[path = "../support/mod.rs"]
-mod support;
+use test_support as support;
 
 use std::path::PathBuf;
 use std::time::Duration;

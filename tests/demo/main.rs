@@ -5,8 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a demonstration has nobody to tell")]
 
-#[path = "../support/mod.rs"]
-mod support;
+use test_support as support;
 
 use std::process::ExitCode;
 

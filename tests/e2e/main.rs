@@ -2,12 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
-#[path = "../support/mod.rs"]
-mod support;
+use test_support as support;
 
 mod catalogs;
 mod cli;
+mod config;
 mod decisions;
+mod events;
+mod panics;
+mod policies;
+mod process;
 #[cfg(target_os = "linux")]
 mod readonly;
 mod troubles;

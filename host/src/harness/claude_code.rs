@@ -31,26 +31,40 @@ const FOREIGN_GATES: [&str; 9] = [
     "pre_write_code",
 ];
 
-/// The fields that we read. Others are allowed: the harness adds some with every few releases.
+/// The fields that we read. Others are allowed: the harness adds some with every few releases. None is looked into before
+/// it is needed, since a field of a new shape must not make a fault of an event that nothing waits for.
 #[derive(Deserialize)]
 struct Wire<'a> {
-    hook_event_name: Option<String>,
-    session_id: Option<String>,
-    tool_name: Option<String>,
     #[serde(borrow)]
+    hook_event_name: Option<&'a RawValue>,
+    session_id: Option<&'a RawValue>,
+    tool_name: Option<&'a RawValue>,
     tool_input: Option<&'a RawValue>,
-    tool_use_id: Option<String>,
-    permission_mode: Option<String>,
-    mcp_server: Option<WireServer>,
-    agent_id: Option<String>,
-    agent_type: Option<String>,
+    tool_use_id: Option<&'a RawValue>,
+    permission_mode: Option<&'a RawValue>,
+    mcp_server: Option<&'a RawValue>,
+    agent_id: Option<&'a RawValue>,
+    agent_type: Option<&'a RawValue>,
     // What only other harnesses send: see `foreign`.
     turn_id: Option<&'a RawValue>,
     conversation_id: Option<&'a RawValue>,
     cursor_version: Option<&'a RawValue>,
-    agent_action_name: Option<String>,
+    agent_action_name: Option<&'a RawValue>,
     #[serde(rename = "toolName")]
     tool_name_in_camel_case: Option<&'a RawValue>,
+}
+
+/// A field of the event, where it is there.
+fn field<'a, T: Deserialize<'a>>(name: &str, value: Option<&'a RawValue>) -> Result<Option<T>, Fault> {
+    value
+        .map(|value| serde_json::from_str(value.get()))
+        .transpose()
+        .map_err(|error| {
+            Fault::new(
+                FaultKind::Event,
+                format!("the event's {name} cannot be read ({error})"),
+            )
+        })
 }
 
 #[derive(Deserialize)]
@@ -73,7 +87,8 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
             format!("the event on standard input cannot be read ({error})"),
         )
     })?;
-    if let Some(harness) = foreign(&wire) {
+    let named: Option<String> = field("hook_event_name", wire.hook_event_name)?;
+    if let Some(harness) = foreign(&wire, named.as_deref())? {
         return Err(Fault::new(
             FaultKind::Harness,
             format!(
@@ -81,7 +96,7 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
             ),
         ));
     }
-    let Some(name) = wire.hook_event_name else {
+    let Some(name) = named else {
         return Err(Fault::new(
             FaultKind::Event,
             "the event on standard input names no hook_event_name",
@@ -90,29 +105,34 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
     if name != GATE {
         return Ok(Event::Other(name));
     }
-    let Some(tool) = wire.tool_name.filter(|tool| !tool.is_empty()) else {
+    let tool: Option<String> = field("tool_name", wire.tool_name)?;
+    let Some(tool) = tool.filter(|tool| !tool.is_empty()) else {
         return Err(Fault::new(FaultKind::Event, "the event names no tool_name"));
     };
+    let server: Option<WireServer> = field("mcp_server", wire.mcp_server)?;
+    let agent_id: Option<String> = field("agent_id", wire.agent_id)?;
+    let agent_type: Option<String> = field("agent_type", wire.agent_type)?;
     Ok(Event::Before(Call {
-        session_id: wire.session_id.unwrap_or_default(),
-        call_id: wire.tool_use_id.unwrap_or_default(),
+        session_id: field("session_id", wire.session_id)?.unwrap_or_default(),
+        call_id: field("tool_use_id", wire.tool_use_id)?.unwrap_or_default(),
         tool,
-        server: wire.mcp_server.map(|server| Server {
+        server: server.map(|server| Server {
             name: server.name,
             source: server.source,
         }),
-        permission_mode: wire.permission_mode,
+        permission_mode: field("permission_mode", wire.permission_mode)?,
         arguments: wire.tool_input.unwrap_or(RawValue::NULL),
-        extras: serde_json::json!({ "agent_id": wire.agent_id, "agent_type": wire.agent_type }),
+        extras: serde_json::json!({ "agent_id": agent_id, "agent_type": agent_type }),
     }))
 }
 
 /// Which other harness an event comes from, if it asks before a call there. Their other events are not ours to block.
-fn foreign(wire: &Wire<'_>) -> Option<&'static str> {
-    let event = wire
-        .hook_event_name
-        .as_deref()
-        .or(wire.agent_action_name.as_deref());
+fn foreign(wire: &Wire<'_>, named: Option<&str>) -> Result<Option<&'static str>, Fault> {
+    let action: Option<String> = match named {
+        Some(_) => None,
+        None => field("agent_action_name", wire.agent_action_name)?,
+    };
+    let event = named.or(action.as_deref());
     let asks = event.is_none_or(|event| event == GATE || FOREIGN_GATES.contains(&event));
     let harness = if wire.cursor_version.is_some() || wire.conversation_id.is_some() {
         "Cursor"
@@ -125,9 +145,9 @@ fn foreign(wire: &Wire<'_>) -> Option<&'static str> {
     } else if event.is_some_and(|event| FOREIGN_GATES.contains(&event)) {
         "another harness"
     } else {
-        return None;
+        return Ok(None);
     };
-    asks.then_some(harness)
+    Ok(asks.then_some(harness))
 }
 
 #[derive(Serialize)]
@@ -285,6 +305,16 @@ mod tests {
         }
         let other = read(br#"{"hook_event_name":"SessionStart","turn_id":"t"}"#).unwrap();
         assert!(matches!(other, Event::Other(name) if name == "SessionStart"));
+    }
+
+    #[test]
+    fn a_field_of_a_new_shape_is_a_fault_only_where_a_call_waits() {
+        let event = |name| format!(r#"{{"hook_event_name":"{name}","tool_name":"x","mcp_server":"new"}}"#);
+        let fault = read(event(GATE).as_bytes()).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Event);
+        assert!(fault.cause.contains("mcp_server"), "{}", fault.cause);
+        let other = read(event("PostToolUse").as_bytes()).unwrap();
+        assert!(matches!(other, Event::Other(name) if name == "PostToolUse"));
     }
 
     #[test]

@@ -11,7 +11,8 @@ pub const LARGEST_EVENT: usize = 64 * 1024 * 1024;
 
 /// Reads until one JSON object is complete. What follows it is left alone.
 ///
-/// `too_late` is asked whenever a signal interrupts the read.
+/// `too_late` is asked whenever a signal interrupts the read, and before each further one: bytes that dribble in do not
+/// keep the reader from looking at the time.
 ///
 /// # Errors
 ///
@@ -28,12 +29,7 @@ pub fn read(mut stream: impl Read, too_late: impl Fn() -> bool) -> Result<Vec<u8
             Ok(0) => return Err(fault("standard input ended in the middle of the event")),
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::Interrupted && !too_late() => continue,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {
-                return Err(Fault::new(
-                    FaultKind::Deadline,
-                    "no complete event came on standard input in time",
-                ));
-            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(late()),
             Err(error) => return Err(fault(&format!("standard input cannot be read ({error})"))),
         };
         let end = object.end(&chunk[..count]).map_err(fault)?;
@@ -47,7 +43,17 @@ pub fn read(mut stream: impl Read, too_late: impl Fn() -> bool) -> Result<Vec<u8
                 LARGEST_EVENT / 1024 / 1024
             )));
         }
+        if too_late() {
+            return Err(late());
+        }
     }
+}
+
+fn late() -> Fault {
+    Fault::new(
+        FaultKind::Deadline,
+        "no complete event came on standard input in time",
+    )
 }
 
 fn fault(cause: &str) -> Fault {
@@ -103,21 +109,34 @@ impl Object {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
-    /// Hands out its pieces one by one, then blocks for ever as far as the reader can tell.
-    struct Open<'a>(std::vec::IntoIter<&'a [u8]>);
+    /// Hands out its pieces one by one, then blocks for ever as far as the reader can tell, and the time passes.
+    struct Open<'a> {
+        pieces: std::slice::Iter<'a, &'static [u8]>,
+        late: &'a Cell<bool>,
+    }
 
     impl Read for Open<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-            let piece = self.0.next().ok_or(ErrorKind::Interrupted)?;
+            let Some(piece) = self.pieces.next() else {
+                self.late.set(true);
+                return Err(ErrorKind::Interrupted.into());
+            };
             buffer[..piece.len()].copy_from_slice(piece);
             Ok(piece.len())
         }
     }
 
     fn from(pieces: &[&'static [u8]]) -> Result<String, Fault> {
-        read(Open(pieces.to_vec().into_iter()), || true).map(|event| String::from_utf8(event).unwrap())
+        let late = Cell::new(false);
+        let stream = Open {
+            pieces: pieces.iter(),
+            late: &late,
+        };
+        read(stream, || late.get()).map(|event| String::from_utf8(event).unwrap())
     }
 
     #[test]
@@ -135,6 +154,17 @@ mod tests {
         assert_eq!(from(&[b"{\"a\":1"]).unwrap_err().kind, FaultKind::Deadline);
         assert_eq!(read(&b""[..], || false).unwrap_err().kind, FaultKind::Event);
         assert_eq!(read(&b"{\"a\""[..], || false).unwrap_err().kind, FaultKind::Event);
+    }
+
+    #[test]
+    fn bytes_that_dribble_in_do_not_keep_it_from_looking_at_the_time() {
+        let asked = Cell::new(0);
+        let late = || asked.replace(asked.get() + 1) == 2;
+        assert_eq!(
+            read(std::io::repeat(b' '), late).unwrap_err().kind,
+            FaultKind::Deadline
+        );
+        assert_eq!(asked.get(), 3);
     }
 
     #[test]

@@ -10,25 +10,34 @@ pub(super) const STDOUT: libc::c_int = libc::STDOUT_FILENO;
 pub(super) const STDERR: libc::c_int = libc::STDERR_FILENO;
 
 /// Signals that would end the process in a way that a harness takes for "go on".
-const FATAL: [libc::c_int; 13] = [
+const FATAL: [libc::c_int; 16] = [
     libc::SIGABRT,
     libc::SIGBUS,
     libc::SIGFPE,
     libc::SIGHUP,
     libc::SIGILL,
     libc::SIGINT,
+    libc::SIGPROF,
     libc::SIGQUIT,
     libc::SIGSEGV,
     libc::SIGSYS,
     libc::SIGTERM,
+    libc::SIGTRAP,
     libc::SIGUSR1,
     libc::SIGUSR2,
+    libc::SIGVTALRM,
     libc::SIGXCPU,
 ];
 
+/// Those that end a process on Linux only.
+#[cfg(target_os = "linux")]
+const ALSO_FATAL: [libc::c_int; 3] = [libc::SIGIO, libc::SIGPWR, libc::SIGSTKFLT];
+#[cfg(not(target_os = "linux"))]
+const ALSO_FATAL: [libc::c_int; 0] = [];
+
 /// Has to run before the engine starts: it keeps our handlers of memory faults for those that are not a policy's.
 pub(super) fn catch_signals() {
-    for signal in FATAL {
+    for signal in FATAL.into_iter().chain(ALSO_FATAL) {
         handle(signal, on_fatal, libc::SA_ONSTACK);
     }
     // Without SA_RESTART: a read of standard input has to end when the time has passed.
@@ -36,6 +45,17 @@ pub(super) fn catch_signals() {
     for ignored in [libc::SIGPIPE, libc::SIGXFSZ] {
         // SAFETY: ignoring a signal touches no memory. The write that meant it fails with an error instead.
         unsafe { libc::signal(ignored, libc::SIG_IGN) };
+    }
+    unblock();
+}
+
+/// What the harness had blocked as it started us stays blocked, and a timer that is blocked is no deadline.
+fn unblock() {
+    // SAFETY: the set is initialised before it is used, and both live through the calls.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
     }
 }
 

@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 use zvm_sim::{Scenario, Sim};
 
 /// The password in every scenario; nothing that the host writes may hold it.
-pub(crate) const PASSWORD: &str = "s3cret-\u{e4}\"\\";
+pub const PASSWORD: &str = "s3cret-\u{e4}\"\\";
 
 /// A place to run the hook in: nothing outside it is read or written.
-pub(crate) struct World {
+pub struct World {
     directory: tempfile::TempDir,
     /// The ZVM, where there is one.
-    pub(crate) sim: Option<Sim>,
+    pub sim: Option<Sim>,
 }
 
 impl World {
     /// A configuration without a ZVM.
-    pub(crate) fn without_zvm() -> Self {
+    pub fn without_zvm() -> Self {
         let world = Self {
             directory: tempfile::tempdir().expect("a temporary directory"),
             sim: None,
@@ -31,7 +31,7 @@ impl World {
     }
 
     /// A ZVM as the scenario describes it, and a configuration that trusts its certificate authority.
-    pub(crate) fn with_zvm(scenario: &str) -> Self {
+    pub fn with_zvm(scenario: &str) -> Self {
         let mut scenario = Scenario::from_toml(scenario).expect("a scenario");
         PASSWORD.clone_into(&mut scenario.login.password);
         let mut world = Self::without_zvm();
@@ -44,7 +44,7 @@ impl World {
     }
 
     /// Writes the configuration: what reaches the ZVM, then these lines.
-    pub(crate) fn configure(&self, lines: &str) {
+    pub fn configure(&self, lines: &str) {
         let zerto = self.sim.as_ref().map_or_else(String::new, |sim| {
             format!(
                 "zerto.url = '{}'\nzerto.username = 'admin'\nzerto.secret_file = '{}'\nzerto.ca_file = '{}'\n",
@@ -57,24 +57,24 @@ impl World {
     }
 
     /// Writes the configuration, all of it.
-    pub(crate) fn configure_bare(&self, text: &str) {
+    pub fn configure_bare(&self, text: &str) {
         self.write_private("config.toml", text);
     }
 
     /// A path in this world.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
     /// Writes a file that only its owner may read.
-    pub(crate) fn write_private(&self, name: &str, text: &str) {
+    pub fn write_private(&self, name: &str, text: &str) {
         let path = self.path(name);
         std::fs::write(&path, text).expect("a file");
         chmod(&path, 0o600);
     }
 
     /// The hook's process as a harness starts it, with nothing in its environment but this world.
-    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()
@@ -88,19 +88,19 @@ impl World {
     }
 
     /// Hands an event to the hook and waits for its end.
-    pub(crate) fn hook(&self, holdpoint: &str, event: &Value) -> Outcome {
+    pub fn hook(&self, holdpoint: &str, event: &Value) -> Outcome {
         self.hook_bytes(holdpoint, event.to_string().as_bytes())
     }
 
     /// Hands bytes to the hook and waits for its end.
-    pub(crate) fn hook_bytes(&self, holdpoint: &str, bytes: &[u8]) -> Outcome {
+    pub fn hook_bytes(&self, holdpoint: &str, bytes: &[u8]) -> Outcome {
         let mut command = self.command(holdpoint);
         command.arg("hook");
         run(command, bytes)
     }
 
     /// The decision log's lines.
-    pub(crate) fn log(&self) -> Vec<Value> {
+    pub fn log(&self) -> Vec<Value> {
         let path = self.path("home/.local/state/holdpoint/decisions.log");
         let text = std::fs::read_to_string(path).unwrap_or_default();
         text.lines()
@@ -109,7 +109,7 @@ impl World {
     }
 
     /// The one line that the decision log has.
-    pub(crate) fn logged(&self) -> Value {
+    pub fn logged(&self) -> Value {
         let mut lines = self.log();
         assert_eq!(lines.len(), 1, "one line a decision: {lines:#?}");
         lines.remove(0)
@@ -118,20 +118,20 @@ impl World {
 
 /// What the process left behind.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// Standard output.
-    pub(crate) stdout: String,
+    pub stdout: String,
     /// Standard error.
-    pub(crate) stderr: String,
+    pub stderr: String,
     /// The exit code; none where a signal ended the process.
-    pub(crate) code: Option<i32>,
+    pub code: Option<i32>,
     /// From start to end.
-    pub(crate) took: Duration,
+    pub took: Duration,
 }
 
 impl Outcome {
     /// The harness's decision word in the answer, or `silence` or `context`.
-    pub(crate) fn decision(&self) -> String {
+    pub fn decision(&self) -> String {
         if self.stdout.is_empty() {
             return "silence".into();
         }
@@ -148,7 +148,7 @@ impl Outcome {
     }
 
     /// The text in the answer, whichever it is.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let answer: Value = serde_json::from_str(&self.stdout).expect("one JSON object");
         let output = &answer["hookSpecificOutput"];
         let text = output["permissionDecisionReason"]
@@ -160,7 +160,7 @@ impl Outcome {
 
 /// Runs a process with these bytes on its standard input, which stays open until the process ends, as some harnesses
 /// leave it.
-pub(crate) fn run(mut command: Command, bytes: &[u8]) -> Outcome {
+pub fn run(mut command: Command, bytes: &[u8]) -> Outcome {
     let started = Instant::now();
     let mut child = command.spawn().expect("the process starts");
     let mut stdin = child.stdin.take().expect("a pipe");
@@ -186,7 +186,7 @@ pub(crate) fn run(mut command: Command, bytes: &[u8]) -> Outcome {
 }
 
 /// An event as Claude Code sends it before a call.
-pub(crate) fn before(tool: &str, input: Value) -> Value {
+pub fn before(tool: &str, input: Value) -> Value {
     json!({
         "session_id": "5569fb1c-2017-44e5-9105-c1592c0afb51",
         "transcript_path": "/home/dev/.claude/projects/p/5569fb1c.jsonl",
@@ -200,14 +200,14 @@ pub(crate) fn before(tool: &str, input: Value) -> Value {
 }
 
 /// A file among the fixtures.
-pub(crate) fn fixture(name: &str) -> PathBuf {
+pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../tests/fixtures")
+        .join("../fixtures")
         .join(name)
 }
 
 /// Sets a file's mode.
-pub(crate) fn chmod(path: &Path, mode: u32) {
+pub fn chmod(path: &Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a file of ours");
 }

@@ -1,0 +1,2 @@
+;; Asks without a reason.
+(func $before (param i32) (result i32) (call $ask (i32.const 1024) (i32.const 0)))

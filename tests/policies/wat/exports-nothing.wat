@@ -1,0 +1,2 @@
+;; A component without the interface that a policy is.
+(component)

@@ -1,0 +1,2 @@
+;; Panics.
+(func $before (param i32) (result i32) unreachable)
