@@ -85,9 +85,23 @@ pub enum FaultKind {
     Deadline,
     /// The answer cannot be delivered.
     Answer,
+    /// The host itself failed: a panic, a signal.
+    Host,
 }
 
 impl FaultKind {
+    /// Every kind there is.
+    pub const ALL: [Self; 8] = [
+        Self::Event,
+        Self::Harness,
+        Self::Configuration,
+        Self::Policy,
+        Self::Trap,
+        Self::Deadline,
+        Self::Answer,
+        Self::Host,
+    ];
+
     /// The word for it in logs.
     pub const fn word(self) -> &'static str {
         match self {
@@ -98,6 +112,7 @@ impl FaultKind {
             Self::Trap => "trap",
             Self::Deadline => "deadline",
             Self::Answer => "answer",
+            Self::Host => "host",
         }
     }
 }

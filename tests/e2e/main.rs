@@ -11,6 +11,7 @@ mod events;
 mod panics;
 mod policies;
 mod process;
+mod stances;
 
 /// The program under test.
 const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");
