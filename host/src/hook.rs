@@ -28,6 +28,7 @@ pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
         deadline = started + config.deadline();
         watchdog::set_deadline(deadline);
     }
+    leave_lines(&config, &entry("", "", ""));
     let bytes = stdin::read(io::stdin().lock(), watchdog::too_late);
     let event = match &bytes {
         Ok(bytes) => claude_code::read(bytes),
@@ -106,6 +107,7 @@ fn judge(
 ) -> Decision {
     let record = Arc::new(Mutex::new(Record::default()));
     let mut entry = entry(&call.session_id, &call.call_id, &call.tool);
+    leave_lines(config, &entry);
     let (verdict, fault) = match decide(config, call, started, deadline, &record, &mut entry) {
         Ok(verdict) => (verdict, None),
         Err(fault) => (Verdict::Deny(fault.reason()), Some(fault)),
@@ -235,15 +237,31 @@ fn undelivered(error: &io::Error, config: &Result<Config, ConfigError>) -> ExitC
     ExitCode::BLOCKED
 }
 
-fn append(config: &Result<Config, ConfigError>, entry: Entry) -> Result<(), String> {
+/// What the log gets where the watchdog has the last word.
+fn leave_lines(config: &Result<Config, ConfigError>, entry: &Entry) {
+    // What is wrong with the log is told when the decision is written.
+    let Ok(log) = log_of(config) else { return };
+    let _ = log.create_directory();
+    watchdog::leave_lines(&log.path, |kind, why| {
+        let mut entry = entry.clone();
+        (entry.verdict, entry.fault, entry.why) = ("deny", Some(kind.word()), Some(why.to_owned()));
+        entry.line().unwrap_or_default()
+    });
+}
+
+fn log_of(config: &Result<Config, ConfigError>) -> Result<Log, ConfigError> {
     let defaults = Config::default();
     let config = &config.as_ref().unwrap_or(&defaults).log;
-    let path = config.path().map_err(|error| error.to_string())?;
-    let log = Log {
-        path,
+    Ok(Log {
+        path: config.path()?,
         largest_bytes: config.largest_bytes(),
         keep: config.keep(),
-    };
+    })
+}
+
+fn append(config: &Result<Config, ConfigError>, entry: Entry) -> Result<(), String> {
+    watchdog::withdraw_lines();
+    let log = log_of(config).map_err(|error| error.to_string())?;
     log.append(entry).map_err(|error| {
         format!(
             "the decision log {} cannot be written ({error})",

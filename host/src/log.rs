@@ -18,9 +18,9 @@ const LONGEST_REASON: usize = 400;
 const LONGEST_NAME: usize = 160;
 
 /// One decision. Holds no arguments and no secrets: names of tools and machines, and what was decided.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Entry {
-    /// When it was decided, RFC 3339 in UTC.
+    /// When it was decided, RFC 3339 in UTC; where the host was ended before that, when it began to.
     pub at: String,
     /// The session's id.
     pub session: String,
@@ -53,11 +53,22 @@ pub struct Phases {
     pub read: f64,
     /// Until the policy was loaded.
     pub load: f64,
-    /// Until it had decided.
+    /// Until it had decided; zero where the host was ended before that.
     pub total: f64,
 }
 
 impl Entry {
+    /// The entry as the log has it: one line, safe to show.
+    ///
+    /// # Errors
+    ///
+    /// Never for the entries of this program; the type of its serialiser wants one.
+    pub fn line(self) -> io::Result<Vec<u8>> {
+        let mut line = serde_json::to_vec(&self.cleaned())?;
+        line.push(b'\n');
+        Ok(line)
+    }
+
     /// The entry with every text made safe to show and cut; the record is so already.
     fn cleaned(mut self) -> Self {
         for name in [&mut self.session, &mut self.call, &mut self.tool] {
@@ -86,17 +97,23 @@ impl Log {
     ///
     /// The operating system's, where the file cannot be written.
     pub fn append(&self, entry: Entry) -> io::Result<()> {
-        let mut line = serde_json::to_vec(&entry.cleaned())?;
-        line.push(b'\n');
-        if let Some(directory) = self.path.parent() {
-            create_private(directory)?;
-        }
+        let line = entry.line()?;
+        self.create_directory()?;
         let mut file = open_private(&self.path, OpenOptions::new().append(true).create(true))?;
         file.write_all(&line)?;
         if file.metadata()?.len() >= self.largest_bytes {
             self.rotate()?;
         }
         Ok(())
+    }
+
+    /// Makes the directory that the log is in, for its owner alone, where there is none.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's.
+    pub fn create_directory(&self) -> io::Result<()> {
+        self.path.parent().map_or(Ok(()), create_private)
     }
 
     /// Renames the full file, once, however many processes found it full.

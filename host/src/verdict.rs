@@ -85,9 +85,23 @@ pub enum FaultKind {
     Deadline,
     /// The answer cannot be delivered.
     Answer,
+    /// The host itself failed: a panic, a signal.
+    Host,
 }
 
 impl FaultKind {
+    /// Every kind there is.
+    pub const ALL: [Self; 8] = [
+        Self::Event,
+        Self::Harness,
+        Self::Configuration,
+        Self::Policy,
+        Self::Trap,
+        Self::Deadline,
+        Self::Answer,
+        Self::Host,
+    ];
+
     /// The word for it in logs.
     pub const fn word(self) -> &'static str {
         match self {
@@ -98,23 +112,27 @@ impl FaultKind {
             Self::Trap => "trap",
             Self::Deadline => "deadline",
             Self::Answer => "answer",
+            Self::Host => "host",
         }
     }
 }
 
-/// The cause as a sentence: our error texts are lower-case fragments.
+/// The cause as a sentence: our error texts are lower-case fragments. One that begins with a key, a variable or a path
+/// keeps it as it is written.
 fn sentence(fragment: &str) -> String {
-    let mut letters = fragment.chars();
-    let first: String = letters
-        .next()
-        .map(|first| first.to_uppercase().collect())
-        .unwrap_or_default();
+    let word = fragment.split(' ').next().unwrap_or_default();
     let end = if fragment.ends_with(['.', '!', '?']) {
         ""
     } else {
         "."
     };
-    format!("{first}{}{end}", letters.as_str())
+    match fragment.chars().next() {
+        Some(first) if word.chars().all(char::is_alphabetic) => {
+            let rest = &fragment[first.len_utf8()..];
+            format!("{}{rest}{end}", first.to_uppercase())
+        }
+        _ => format!("{fragment}{end}"),
+    }
 }
 
 #[cfg(test)]
@@ -130,5 +148,7 @@ mod tests {
         let reason = fault.reason();
         assert!(reason.contains("Bad \\u{1b}[31m key"), "{reason}");
         assert!(reason.len() < 9_000);
+        let told = Fault::new(FaultKind::Configuration, "deadline_seconds is 0").reason();
+        assert!(told.contains(": deadline_seconds is 0."), "{told}");
     }
 }

@@ -14,6 +14,7 @@ mod policies;
 mod process;
 #[cfg(target_os = "linux")]
 mod readonly;
+mod stances;
 mod troubles;
 
 /// The program under test.

@@ -154,6 +154,13 @@ fn a_signal_before_the_event_is_read_blocks() {
         let outcome = Running::start(&world).armed().signal(signal).end();
         assert_blocks(&outcome, "ended by a signal");
     }
+    assert_eq!(world.log().len(), 19);
+    assert!(
+        world
+            .log()
+            .iter()
+            .all(|line| line["fault"] == "host" && line["verdict"] == "deny")
+    );
 }
 
 #[test]
@@ -175,6 +182,13 @@ fn a_signal_while_a_call_waits_for_its_checkpoint_denies_it() {
         }
         assert_denies(&running.signal(signal).end(), "ended by a signal");
     }
+    for line in world.log() {
+        assert_eq!(
+            (line["fault"].as_str(), line["tool"].as_str()),
+            (Some("host"), Some("mcp__esxi__powerOff"))
+        );
+    }
+    assert_eq!(world.log().len(), 19);
 }
 
 fn make_pipe(world: &World, name: &str) {

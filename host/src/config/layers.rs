@@ -79,14 +79,23 @@ fn read_layer(path: &Path, required: bool) -> Result<Option<Table>, ConfigError>
         path: path.to_owned(),
         cause,
     };
-    let table: Table = text
-        .parse()
-        .map_err(|error: toml::de::Error| invalid(error.to_string()))?;
+    let table: Table = text.parse().map_err(|error| invalid(located(&text, &error)))?;
     if let Some(problem) = keys::unknown(&table) {
         return Err(invalid(problem));
     }
-    toml::from_str::<Config>(&text).map_err(|error| invalid(error.to_string()))?;
+    toml::from_str::<Config>(&text).map_err(|error| invalid(located(&text, &error)))?;
     Ok(Some(table))
+}
+
+/// What is wrong and in which line, without the line itself: it goes to a model and into a log, and may hold a secret that
+/// was written into the wrong file.
+fn located(text: &str, error: &toml::de::Error) -> String {
+    let Some(span) = error.span() else {
+        return error.message().to_owned();
+    };
+    let before = text.as_bytes().iter().take(span.start);
+    let line = 1 + before.filter(|&&byte| byte == b'\n').count();
+    format!("line {line}: {}", error.message())
 }
 
 /// Puts `upper` over `lower`: tables are merged key by key, everything else is replaced.
@@ -104,12 +113,10 @@ fn overlay(lower: &mut Table, upper: Table) {
 /// Reads a TOML file as the same structure in JSON.
 pub(super) fn read_toml(path: &Path) -> Result<serde_json::Value, ConfigError> {
     let text = read_private(path)?;
-    let table: Table = text
-        .parse()
-        .map_err(|error: toml::de::Error| ConfigError::Invalid {
-            path: path.to_owned(),
-            cause: error.to_string(),
-        })?;
+    let table: Table = text.parse().map_err(|error| ConfigError::Invalid {
+        path: path.to_owned(),
+        cause: located(&text, &error),
+    })?;
     serde_json::to_value(table).map_err(|error| ConfigError::Invalid {
         path: path.to_owned(),
         cause: error.to_string(),

@@ -54,7 +54,12 @@ fn fill_from_file(config: &mut Config, path: &Path) -> Result<(), ConfigError> {
     let original: Original =
         serde_json::from_str(&read_private(path)?).map_err(|error| ConfigError::Invalid {
             path: path.to_owned(),
-            cause: error.to_string(),
+            // Not in the parser's words, which quote what they stumbled over: the password stands in this file.
+            cause: format!(
+                "is not as the original hook has it, in line {}, column {}",
+                error.line(),
+                error.column()
+            ),
         })?;
     let zerto = &mut config.zerto;
     zerto.url = original.zerto_url;

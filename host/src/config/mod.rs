@@ -169,12 +169,6 @@ pub enum ConfigError {
         /// The file.
         path: PathBuf,
     },
-    /// Others can read a file with a secret in it.
-    #[error("{path} holds a secret that others may read; mend it with: chmod 600 {path}")]
-    Readable {
-        /// The file.
-        path: PathBuf,
-    },
     /// A file is not what it should be.
     #[error("{path}: {cause}")]
     Invalid {

@@ -3,6 +3,7 @@
 //! Most harnesses let a call run when its hook panics, is killed by a signal or takes too long. So panics, signals that
 //! can be caught and the deadline itself end here, in a few writes that need no memory and no lock, and in `_exit`.
 
+mod last_lines;
 #[cfg(not(unix))]
 mod thread;
 #[cfg(unix)]
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant};
 use thread as platform;
 #[cfg(unix)]
 use unix as platform;
+
+pub use last_lines::{leave_lines, withdraw_lines};
 
 use crate::exit::ExitCode;
 use crate::runtime;
@@ -50,8 +53,8 @@ pub fn arm(deadline: Instant) {
 /// Moves the deadline.
 pub fn set_deadline(deadline: Instant) {
     let left = deadline.saturating_duration_since(Instant::now());
-    // The last word comes before the deadline too, not at it: the harness counts from before our start.
-    platform::start_timer(left.saturating_sub(grace(left)), grace(left) * 3 / 4);
+    // The last word comes half a grace before the deadline, so that it is out and not under way when the time is over.
+    platform::start_timer(left.saturating_sub(grace(left)), grace(left) / 2);
 }
 
 /// How long before the deadline the policy is interrupted and waits are given up.
@@ -124,5 +127,7 @@ fn last_word(cause: Cause) -> ! {
         platform::write(platform::STDOUT, json.as_bytes());
     }
     platform::write(platform::STDERR, text.as_bytes());
+    // Last of all: a disk that hangs must not keep the answer back.
+    last_lines::append(cause);
     platform::end(ExitCode::BLOCKED)
 }

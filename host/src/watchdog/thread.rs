@@ -1,6 +1,8 @@
 //! Where there are no Unix signals: a thread that sleeps until the deadline.
 
+use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::thread;
@@ -51,6 +53,20 @@ pub(super) fn write(stdout: bool, bytes: &[u8]) {
     } else {
         std::io::stderr().write_all(bytes)
     };
+}
+
+/// A path as the operating system takes it.
+pub(super) type LogPath = PathBuf;
+
+pub(super) fn log_path(path: &Path) -> Option<LogPath> {
+    Some(path.to_owned())
+}
+
+/// Appends to a file.
+pub(super) fn append(log: &LogPath, line: &[u8]) {
+    let file = OpenOptions::new().append(true).create(true).open(log);
+    // There is nobody left to tell of a failure.
+    let _ = file.and_then(|mut file| file.write_all(line));
 }
 
 pub(super) fn end(code: ExitCode) -> ! {

@@ -1,6 +1,9 @@
 //! Signals and a timer, without a thread: a thread of its own costs a tenth of a decision.
 #![expect(unsafe_code, reason = "signal handlers and timers have no safe interface")]
 
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use super::{Cause, last_word, time_passed};
@@ -124,6 +127,25 @@ pub(super) fn write(descriptor: libc::c_int, bytes: &[u8]) {
     unsafe {
         if libc::poll(&raw mut ready, 1, 0) == 1 && ready.revents & libc::POLLOUT != 0 {
             libc::write(descriptor, bytes.as_ptr().cast(), bytes.len());
+        }
+    }
+}
+
+/// A path as the operating system takes it.
+pub(super) type LogPath = CString;
+
+pub(super) fn log_path(path: &Path) -> Option<LogPath> {
+    CString::new(path.as_os_str().as_bytes()).ok()
+}
+
+/// Appends to a file, without waiting where it is a pipe.
+pub(super) fn append(log: &LogPath, line: &[u8]) {
+    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    // SAFETY: both calls are async-signal-safe, and the path and the bytes live through them.
+    unsafe {
+        let file = libc::open(log.as_ptr(), flags, 0o600);
+        if file >= 0 {
+            libc::write(file, line.as_ptr().cast(), line.len());
         }
     }
 }

@@ -96,13 +96,29 @@ impl World {
     pub fn hook_bytes(&self, holdpoint: &str, bytes: &[u8]) -> Outcome {
         let mut command = self.command(holdpoint);
         command.arg("hook");
-        run(command, bytes)
+        let outcome = run(command, bytes);
+        self.assert_secret_kept(&outcome);
+        outcome
+    }
+
+    /// The password stands in nothing that the host has written.
+    #[track_caller]
+    pub fn assert_secret_kept(&self, outcome: &Outcome) {
+        // Its beginning, which looks the same in every way of writing it.
+        let (beginning, _) = PASSWORD.split_at(7);
+        let log = std::fs::read_to_string(self.log_path()).unwrap_or_default();
+        for text in [&outcome.stdout, &outcome.stderr, &log] {
+            assert!(!text.contains(beginning), "the password is told: {text}");
+        }
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.path("home/.local/state/holdpoint/decisions.log")
     }
 
     /// The decision log's lines.
     pub fn log(&self) -> Vec<Value> {
-        let path = self.path("home/.local/state/holdpoint/decisions.log");
-        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let text = std::fs::read_to_string(self.log_path()).unwrap_or_default();
         text.lines()
             .map(|line| serde_json::from_str(line).expect("a line of JSON"))
             .collect()
