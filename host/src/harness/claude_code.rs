@@ -313,7 +313,8 @@ mod tests {
         let fault = read(event(GATE).as_bytes()).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Event);
         assert!(fault.cause.contains("mcp_server"), "{}", fault.cause);
-        let other = read(event("PostToolUse").as_bytes()).unwrap();
+        let event = event("PostToolUse");
+        let other = read(event.as_bytes()).unwrap();
         assert!(matches!(other, Event::Other(name) if name == "PostToolUse"));
     }
 

@@ -169,7 +169,7 @@ impl Outcome {
         let output = &answer["hookSpecificOutput"];
         let text = output["permissionDecisionReason"]
             .as_str()
-            .or(output["additionalContext"].as_str());
+            .or_else(|| output["additionalContext"].as_str());
         text.expect("a text").to_owned()
     }
 }
