@@ -12,6 +12,7 @@ mod panics;
 mod policies;
 mod process;
 mod stances;
+mod stdin;
 
 /// The program under test.
 const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");
