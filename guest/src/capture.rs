@@ -48,12 +48,6 @@ pub fn capture(
         }
     }
     let names: Vec<String> = machines.iter().map(|machine| quoted(&machine.name)).collect();
-    world.note(&format!(
-        "tag {}: {} of {} VPGs captured",
-        quoted(&tag),
-        taken.len(),
-        identifiers.len()
-    ));
     if missing.is_empty() {
         return Verdict::Pass(Some(note(&listed(&names), &taken, &tag, deletes)));
     }

@@ -8,7 +8,7 @@ use crate::{decide, observe};
 wit_bindgen::generate!({ path: "../wit", world: "guest" });
 
 use exports::holdpoint::policy::policy::{Call, Guest, Observation, Outcome, SessionEvent, Verdict};
-use holdpoint::policy::{log, zerto};
+use holdpoint::policy::zerto;
 
 struct Policy;
 
@@ -62,10 +62,6 @@ impl model::World for Host {
             .into_iter()
             .map(from_result)
             .collect()
-    }
-
-    fn note(&mut self, line: &str) {
-        log::note(line);
     }
 }
 

@@ -10,7 +10,6 @@ use crate::reading::{Change, Reading};
 use crate::say;
 use crate::settings::{Settings, Stance};
 use crate::target::{self, MOST_TARGETS};
-use crate::text::{listed, quoted};
 
 /// Judges a call before it runs.
 pub fn before(call: &Call, world: &mut impl World) -> Verdict {
@@ -42,10 +41,11 @@ pub fn before(call: &Call, world: &mut impl World) -> Verdict {
     }
 }
 
+/// What the operator chose for calls of this sort.
 fn by_stance(stance: Stance, reason: String) -> Verdict {
     match stance {
         Stance::Ask => Verdict::Ask(reason),
-        Stance::Deny => Verdict::Deny(reason),
+        Stance::Deny => Verdict::Deny(say::longer(&reason, say::TELL)),
         Stance::Pass => Verdict::Pass(None),
     }
 }
@@ -69,13 +69,6 @@ impl Judging<'_> {
             let doubt = format!("it names more than {MOST_TARGETS} machines");
             return Verdict::Ask(say::change(self.judged, &[doubt], say::ASKED));
         }
-        let said: Vec<String> = change
-            .found
-            .targets
-            .iter()
-            .map(|target| quoted(&target.said))
-            .collect();
-        world.note(&format!("targets: {}", listed(&said)));
         let mut machines: Vec<Machine> = Vec::new();
         let mut asks = change.found.doubts.clone();
         let mut denies = Vec::new();

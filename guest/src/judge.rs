@@ -2,7 +2,7 @@
 
 use crate::lookup::same;
 use crate::model::{Direction, VmRow};
-use crate::state::{self, Readiness};
+use crate::state;
 use crate::text::{listed, quoted};
 
 /// A VM of which a checkpoint can be taken in all its VPGs.
@@ -87,8 +87,8 @@ fn unfit(row: &VmRow) -> Option<String> {
     if row.vpg_identifier.is_empty() || row.vm_identifier.is_empty() {
         return Some(format!("Zerto gave no identifier for VPG {vpg}"));
     }
-    let blocked = state::readiness(row.status, row.sub_status) == Readiness::Blocked;
-    blocked.then(|| {
+    let ready = state::takes_checkpoints(row.status, row.sub_status);
+    (!ready).then(|| {
         format!(
             "VPG {vpg} takes no checkpoint in its state ({})",
             state::words(row.status, row.sub_status)

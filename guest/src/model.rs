@@ -138,7 +138,4 @@ pub trait World {
     /// Inserts a checkpoint with this tag into all these VPGs at once and waits for it. The results stand in the order
     /// of the VPGs.
     fn capture(&mut self, vpg_identifiers: &[String], tag: &str) -> Vec<CaptureResult>;
-
-    /// Adds a line to what the host's log says of this decision.
-    fn note(&mut self, line: &str);
 }

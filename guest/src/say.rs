@@ -7,6 +7,8 @@ use crate::text::{cut, quoted, shown, whole};
 
 /// How a reason ends that asks a human.
 pub const ASKED: &str = "No checkpoint was taken, so the change could not be rewound. Allow it?";
+/// What a model may do after a deny.
+pub const TELL: &str = "Tell the user.";
 /// How a reason ends that denies.
 pub const DENIED: &str = "No change is made without a checkpoint. Tell the user.";
 /// Told where the operator's catalog did not count.

@@ -1,27 +1,12 @@
 //! What Zerto's status numbers mean, and which states can take a checkpoint.
 
-/// What a VPG's state means for a checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Readiness {
-    /// A checkpoint can be inserted.
-    Ready,
-    /// It may not come; only the journal tells.
-    Doubtful,
-    /// It cannot come.
-    Blocked,
-}
-
-/// Judges a VPG's state by Zerto's numbers.
+/// Whether a checkpoint can be inserted in this state, by Zerto's numbers.
 ///
-/// Zerto documents no such table. Protection that runs (statuses 1 to 4) without a sub-status, or syncing, or backing
-/// up, takes checkpoints. In a bitmap sync the help says that none are added, and with "recovery possible" nothing is
-/// said; whether one comes is left to the journal.
-pub fn readiness(status: i32, sub_status: i32) -> Readiness {
-    match (status, sub_status) {
-        (1..=4, 0 | 4 | 28) => Readiness::Ready,
-        (1..=4, 5 | 23) => Readiness::Doubtful,
-        _ => Readiness::Blocked,
-    }
+/// Zerto documents no such table. Protection that runs (statuses 1 to 4) without a sub-status, or syncing (4), or
+/// backing up (28), takes checkpoints. In a bitmap sync (23) the help says that none are added, and of "recovery
+/// possible" (5) nothing is said: they are tried, and the journal tells.
+pub fn takes_checkpoints(status: i32, sub_status: i32) -> bool {
+    matches!((status, sub_status), (1..=4, 0 | 4 | 5 | 23 | 28))
 }
 
 /// A VPG's state in words; numbers without a known meaning as numbers.
@@ -67,13 +52,13 @@ fn sub_status_word(sub_status: i32) -> Option<&'static str> {
         "full sync",
         "volume delta sync",
         "volume full sync",
-        "failing over, committing",
-        "failing over, before commit",
-        "failing over, rolling back",
+        "failover committing",
+        "failover before its commit",
+        "failover rolling back",
         "promoting",
-        "moving, committing",
-        "moving, before commit",
-        "moving, rolling back",
+        "move committing",
+        "move before its commit",
+        "move rolling back",
         "deleting",
         "removal pending",
         "bitmap sync",

@@ -55,7 +55,7 @@ impl Budget {
             .get()
             .checked_sub(text.len())
             .filter(|_| text.len() <= LONGEST_TEXT);
-        self.bytes.set(left.unwrap_or(self.bytes.get()));
+        self.bytes.set(left.unwrap_or_else(|| self.bytes.get()));
         left.is_some()
     }
 }

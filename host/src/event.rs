@@ -4,16 +4,16 @@ use serde_json::value::RawValue;
 
 /// One thing that a harness reports.
 #[derive(Debug)]
-pub enum Event {
+pub enum Event<'a> {
     /// A call is about to run: the only event that can be gated.
-    Before(Call),
+    Before(Call<'a>),
     /// Anything else, named by the harness's own word. Accepted, and answered with silence.
     Other(String),
 }
 
 /// A tool call that is about to run.
 #[derive(Debug)]
-pub struct Call {
+pub struct Call<'a> {
     /// The session's id, empty where the harness sent none.
     pub session_id: String,
     /// The call's id (`tool_use_id`), empty where the harness sent none.
@@ -24,8 +24,8 @@ pub struct Call {
     pub server: Option<Server>,
     /// How the harness asks for permission, where it says so.
     pub permission_mode: Option<String>,
-    /// The arguments as they came: any JSON, of any size.
-    pub arguments: Box<RawValue>,
+    /// The arguments as they came: any JSON, of any size. A written file of 20 MB is not copied.
+    pub arguments: &'a RawValue,
     /// Facts that not every harness has: a JSON object.
     pub extras: serde_json::Value,
 }

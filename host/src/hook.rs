@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write as _};
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,8 +29,11 @@ pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
         watchdog::set_deadline(deadline);
     }
     leave_lines(&config, &entry("", "", ""));
-    let event =
-        stdin::read(io::stdin().lock(), watchdog::too_late).and_then(|bytes| claude_code::read(&bytes));
+    let bytes = stdin::read(io::stdin().lock(), watchdog::too_late);
+    let event = match &bytes {
+        Ok(bytes) => claude_code::read(bytes),
+        Err(fault) => Err(fault.clone()),
+    };
     let read = started.elapsed();
     let decision = match event {
         Ok(Event::Before(call)) => {
@@ -95,7 +99,12 @@ fn notice(config: &Result<Config, ConfigError>, name: String) -> Decision {
 }
 
 /// Judges a call that is about to run. Whatever goes wrong here becomes a deny.
-fn judge(config: &Result<Config, ConfigError>, call: &Call, started: Instant, deadline: Instant) -> Decision {
+fn judge(
+    config: &Result<Config, ConfigError>,
+    call: &Call<'_>,
+    started: Instant,
+    deadline: Instant,
+) -> Decision {
     let record = Arc::new(Mutex::new(Record::default()));
     let mut entry = entry(&call.session_id, &call.call_id, &call.tool);
     leave_lines(config, &entry);
@@ -119,7 +128,7 @@ fn judge(config: &Result<Config, ConfigError>, call: &Call, started: Instant, de
 
 fn decide(
     config: &Result<Config, ConfigError>,
-    call: &Call,
+    call: &Call<'_>,
     started: Instant,
     deadline: Instant,
     record: &Arc<Mutex<Record>>,
@@ -128,11 +137,13 @@ fn decide(
     let unusable = |error: &ConfigError| Fault::new(FaultKind::Configuration, error.to_string());
     let config = config.as_ref().map_err(unusable)?;
     let settings = config.policy.settings_json().map_err(|error| unusable(&error))?;
-    let loaded =
+    let policy::Loaded { component, identity } =
         policy::load(&config.policy).map_err(|error| Fault::new(FaultKind::Policy, error.to_string()))?;
-    entry.policy = Some(named(&loaded.identity));
+    // The process is about to end: taking the component apart would be a tenth of its work, for nothing.
+    let component = ManuallyDrop::new(component);
+    entry.policy = Some(named(&identity));
     entry.ms.load = milliseconds(started.elapsed());
-    let (text, cut) = arguments::bounded(&call.arguments);
+    let (text, cut) = arguments::bounded(call.arguments);
     let question = runtime::Call {
         harness: claude_code::NAME.to_owned(),
         session_id: call.session_id.clone(),
@@ -156,7 +167,7 @@ fn decide(
         zerto_deadline,
         Arc::clone(record),
     ));
-    let verdict = runtime::before(&loaded.component, &config.policy.grants(), lent, &question)?;
+    let verdict = runtime::before(&component, &config.policy.grants(), lent, &question)?;
     Ok(config
         .ask
         .resolve(verdict, call.permission_mode.as_deref())

@@ -12,7 +12,20 @@ use crate::config::Policy;
 use crate::{private, runtime};
 
 /// The shipped policy's compiled code, made in the build.
-const SHIPPED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm"));
+static SHIPPED: Shipped<[u8; include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")).len()]> = Shipped {
+    before: [0; PAGE - COMPILED_HEADER],
+    compiled: *include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")),
+};
+
+/// Puts what comes after the header at the beginning of a page, so that it can run where it lies.
+#[repr(C, align(4096))]
+struct Shipped<T> {
+    before: [u8; PAGE - COMPILED_HEADER],
+    compiled: T,
+}
+
+/// The size of a page, in bytes, where code runs where it lies.
+const PAGE: usize = 4096;
 
 /// The largest component that is read, in bytes. One with a Python interpreter in it has 18 MB.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -84,13 +97,7 @@ pub enum LoadError {
 /// meant to.
 pub fn load(config: &Policy) -> Result<Loaded, LoadError> {
     let Some(path) = &config.path else {
-        return Ok(Loaded {
-            component: deserialize(SHIPPED)?,
-            identity: Identity {
-                origin: "shipped".into(),
-                digest: digest_of(SHIPPED),
-            },
-        });
+        return shipped();
     };
     let bytes = read(path)?;
     let digest = Sha256::digest(&bytes);
@@ -113,6 +120,20 @@ pub fn load(config: &Policy) -> Result<Loaded, LoadError> {
     Ok(Loaded {
         component: deserialize(&compiled)?,
         identity,
+    })
+}
+
+#[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
+fn shipped() -> Result<Loaded, LoadError> {
+    let compiled: &'static [u8] = &SHIPPED.compiled;
+    // SAFETY: the code is this build's own.
+    let component = unsafe { runtime::load_static(&compiled[COMPILED_HEADER..]) };
+    Ok(Loaded {
+        component: component.map_err(foreign)?,
+        identity: Identity {
+            origin: "shipped".into(),
+            digest: digest_of(compiled),
+        },
     })
 }
 
@@ -149,11 +170,13 @@ fn digest_of(compiled: &[u8]) -> String {
 
 #[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
 fn deserialize(compiled: &[u8]) -> Result<Component, LoadError> {
-    // SAFETY: the code is this build's own, or comes from a file that nobody but this user or root can have written,
-    // which could as well replace this program.
-    unsafe { Component::deserialize(runtime::engine(), &compiled[COMPILED_HEADER..]) }.map_err(|error| {
-        LoadError::Foreign {
-            cause: format!("{error:#}"),
-        }
-    })
+    // SAFETY: the code comes from a file that nobody but this user or root can have written, which could as well replace
+    // this program.
+    unsafe { Component::deserialize(runtime::engine(), &compiled[COMPILED_HEADER..]) }.map_err(foreign)
+}
+
+fn foreign(error: wasmtime::Error) -> LoadError {
+    LoadError::Foreign {
+        cause: format!("{error:#}"),
+    }
 }

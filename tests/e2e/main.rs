@@ -2,17 +2,21 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
-#[path = "../support/mod.rs"]
-mod support;
+use test_support as support;
 
+mod catalogs;
+mod cli;
 mod config;
 mod decisions;
 mod events;
 mod panics;
 mod policies;
 mod process;
+#[cfg(target_os = "linux")]
+mod readonly;
 mod stances;
 mod stdin;
+mod troubles;
 
 /// The program under test.
 const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");

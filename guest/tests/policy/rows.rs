@@ -2,7 +2,7 @@
 
 use holdpoint_guest::judge::{Judgement, judge};
 use holdpoint_guest::model::{Direction, VmRow};
-use holdpoint_guest::state::{Readiness, readiness, words};
+use holdpoint_guest::state::{takes_checkpoints, words};
 
 use crate::world::{holds, row};
 
@@ -115,17 +115,13 @@ fn a_direction_that_the_zvm_did_not_say_is_left_to_the_journal() {
 fn states_are_judged_by_status_and_sub_status() {
     for status in -1..=10 {
         for sub_status in -1..=45 {
-            let expected = match (status, sub_status) {
-                (1..=4, 0 | 4 | 28) => Readiness::Ready,
-                (1..=4, 5 | 23) => Readiness::Doubtful,
-                _ => Readiness::Blocked,
-            };
-            assert_eq!(readiness(status, sub_status), expected);
+            let expected = (1..=4).contains(&status) && [0, 4, 5, 23, 28].contains(&sub_status);
+            assert_eq!(takes_checkpoints(status, sub_status), expected);
             let captured = matches!(
                 judge("web01", &[in_state("A", status, sub_status)]),
                 Judgement::Capture(_)
             );
-            assert_eq!(captured, expected != Readiness::Blocked, "{status} {sub_status}");
+            assert_eq!(captured, expected, "{status} {sub_status}");
         }
     }
 }
@@ -134,7 +130,7 @@ fn states_are_judged_by_status_and_sub_status() {
 fn statuses_3_and_4_have_the_same_words_and_unknown_numbers_stay_numbers() {
     assert_eq!(words(3, 0), words(4, 0));
     assert_eq!(words(2, 24), "not meeting its SLA, disconnected from its peer");
-    assert_eq!(words(5, 15), "failing over, failing over, before commit");
+    assert_eq!(words(5, 15), "failing over, failover before its commit");
     assert_eq!(words(9, 40), "status 9, sub-status 40");
     assert_eq!(words(1, -2), "meeting its SLA, sub-status -2");
     holds(

@@ -202,7 +202,6 @@ fn what_the_zvm_answers_is_compared_again() {
             self.0 = true;
             Vec::new()
         }
-        fn note(&mut self, _: &str) {}
     }
     let mut world = Everything(false);
     let call = call("mcp__esxi__powerOff", json!({"name": "web01"}));

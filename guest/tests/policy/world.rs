@@ -17,7 +17,6 @@ pub(crate) struct Script {
     pub(crate) names: Vec<String>,
     pub(crate) identifiers: Vec<String>,
     pub(crate) captures: Vec<(Vec<String>, String)>,
-    pub(crate) lines: Vec<String>,
 }
 
 impl World for Script {
@@ -38,10 +37,6 @@ impl World for Script {
             .enumerate()
             .map(|(index, vpg)| self.captured(index, vpg, tag))
             .collect()
-    }
-
-    fn note(&mut self, line: &str) {
-        self.lines.push(line.to_owned());
     }
 }
 

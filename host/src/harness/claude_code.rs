@@ -80,7 +80,7 @@ struct WireServer {
 ///
 /// A fault where the bytes are no event, where a call to be gated lacks its tool, or where the event is another
 /// harness's.
-pub fn read(bytes: &[u8]) -> Result<Event, Fault> {
+pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
     let wire: Wire<'_> = serde_json::from_slice(bytes).map_err(|error| {
         Fault::new(
             FaultKind::Event,
@@ -121,7 +121,7 @@ pub fn read(bytes: &[u8]) -> Result<Event, Fault> {
             source: server.source,
         }),
         permission_mode: field("permission_mode", wire.permission_mode)?,
-        arguments: wire.tool_input.unwrap_or(RawValue::NULL).to_owned(),
+        arguments: wire.tool_input.unwrap_or(RawValue::NULL),
         extras: serde_json::json!({ "agent_id": agent_id, "agent_type": agent_type }),
     }))
 }

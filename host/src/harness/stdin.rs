@@ -2,6 +2,8 @@
 
 use std::io::{ErrorKind, Read};
 
+use memchr::memchr2;
+
 use crate::verdict::{Fault, FaultKind};
 
 /// The largest event that is read, in bytes. The largest argument seen in use is a file of some megabytes.
@@ -69,14 +71,22 @@ struct Object {
 impl Object {
     /// Where the object ends in these bytes, if it does.
     fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
-        for (position, &byte) in bytes.iter().enumerate() {
+        let mut next = 0;
+        while let Some(&byte) = bytes.get(next) {
+            let position = next;
+            next += 1;
+            if self.escaped {
+                self.escaped = false;
+                continue;
+            }
             if self.in_string {
-                match byte {
-                    _ if self.escaped => self.escaped = false,
-                    b'\\' => self.escaped = true,
-                    b'"' => self.in_string = false,
-                    _ => {}
-                }
+                // Nearly all of a large event is one text.
+                let Some(skipped) = memchr2(b'"', b'\\', &bytes[position..]) else {
+                    return Ok(None);
+                };
+                self.escaped = bytes[position + skipped] == b'\\';
+                self.in_string = self.escaped;
+                next += skipped;
                 continue;
             }
             match byte {

@@ -1,7 +1,7 @@
 //! The contract in `wit/`, as Rust types.
 
 // Generated code keeps no rules of ours.
-#![expect(missing_docs, clippy::all, reason = "generated from wit/policy.wit")]
+#![expect(missing_docs, reason = "generated from wit/policy.wit")]
 
 wasmtime::component::bindgen!({ path: "../wit", world: "guest" });
 

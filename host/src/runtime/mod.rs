@@ -2,6 +2,9 @@
 
 mod bindings;
 pub mod capabilities;
+// Where it has been tried; on other processors, code that is made executable needs more care with their caches.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod in_place;
 mod wasi;
 
 use std::sync::OnceLock;
@@ -35,8 +38,30 @@ static ENGINE: OnceLock<Engine> = OnceLock::new();
 /// The engine, made once.
 pub fn engine() -> &'static Engine {
     ENGINE.get_or_init(|| {
-        Engine::new(&holdpoint_engine::config()).expect("the engine's settings are known to be good")
+        let mut config = holdpoint_engine::config();
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        in_place::configure(&mut config);
+        Engine::new(&config).expect("the engine's settings are known to be good")
     })
+}
+
+/// Loads compiled code that is part of this program.
+///
+/// # Errors
+///
+/// The engine's, where the code is not for it.
+///
+/// # Safety
+///
+/// As for [`Component::deserialize`].
+#[expect(unsafe_code, reason = "taking code as it stands is unsafe by nature")]
+pub unsafe fn load_static(code: &'static [u8]) -> wasmtime::Result<Component> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    // SAFETY: the caller's promise is the one that is asked for.
+    return unsafe { in_place::load(code) };
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    // SAFETY: as above.
+    return unsafe { Component::deserialize(engine(), code) };
 }
 
 /// Ends whatever a policy is doing, at its next branch. Safe to call from a signal handler.

@@ -39,8 +39,9 @@ pub enum Waiting {
 static WAITING: AtomicU8 = AtomicU8::new(Waiting::Unknown as u8);
 static LATE: AtomicBool = AtomicBool::new(false);
 
-/// The time before the deadline, at most, in which the host still tries to answer in an orderly way.
-const GRACE: Duration = Duration::from_millis(500);
+/// The time before the deadline, at most, in which the host still tries to answer in an orderly way, with a line in the
+/// log. On a machine that is short of time, half a second was not always enough.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Arms the watchdog: panics and signals from now on, and the deadline from the start of the process.
 pub fn arm(deadline: Instant) {
@@ -58,7 +59,7 @@ pub fn set_deadline(deadline: Instant) {
 
 /// How long before the deadline the policy is interrupted and waits are given up.
 pub fn grace(left: Duration) -> Duration {
-    GRACE.min(left / 10)
+    GRACE.min(left / 5)
 }
 
 /// Says what the last word would have to be from now on.

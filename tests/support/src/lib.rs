@@ -32,8 +32,8 @@ impl World {
 
     /// A ZVM as the scenario describes it, and a configuration that trusts its certificate authority.
     pub fn with_zvm(scenario: &str) -> Self {
-        let scenario = format!("{scenario}\n[login]\npassword = '''{PASSWORD}'''\n");
-        let scenario = Scenario::from_toml(&scenario).expect("a scenario");
+        let mut scenario = Scenario::from_toml(scenario).expect("a scenario");
+        PASSWORD.clone_into(&mut scenario.login.password);
         let mut world = Self::without_zvm();
         let sim = Sim::start(scenario).expect("a simulated ZVM");
         std::fs::write(world.path("ca.pem"), sim.ca_pem()).expect("a file");
@@ -218,7 +218,7 @@ pub fn before(tool: &str, input: Value) -> Value {
 /// A file among the fixtures.
 pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../tests/fixtures")
+        .join("../fixtures")
         .join(name)
 }
 

@@ -1,0 +1,60 @@
+//! The program `holdpoint-compile`, as it is called by hand.
+
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+use std::process::{Command, Output};
+
+use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
+use sha2::{Digest as _, Sha256};
+
+/// The smallest component.
+const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
+
+fn compile(argument: &std::path::Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_holdpoint-compile"))
+        .arg(argument)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_code_stands_beside_the_component_and_names_its_digest() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("policy.wasm");
+    std::fs::write(&source, EMPTY).unwrap();
+    let output = compile(&source);
+    assert!(output.status.success(), "{output:?}");
+    let compiled = std::fs::read(directory.path().join("policy.cwasm")).unwrap();
+    assert_eq!(compiled[..COMPILED_MAGIC.len()], COMPILED_MAGIC);
+    assert_eq!(
+        compiled[COMPILED_MAGIC.len()..COMPILED_HEADER],
+        Sha256::digest(EMPTY)[..]
+    );
+    assert!(compiled.len() > COMPILED_HEADER);
+    assert_eq!(
+        std::fs::read_dir(directory.path()).unwrap().count(),
+        2,
+        "nothing else is left behind"
+    );
+}
+
+#[test]
+fn what_is_no_component_is_refused_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    for (bytes, words) in [
+        (&b"\0asm\x01\0\0\0"[..], "core module"),
+        (b"hello", "no WebAssembly component"),
+        (b"\0asm\x0d\0\x01\0\xff\xff", "does not compile"),
+    ] {
+        let source = directory.path().join("bad.wasm");
+        std::fs::write(&source, bytes).unwrap();
+        let output = compile(&source);
+        assert_eq!(output.status.code(), Some(3));
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains(words), "{told}");
+    }
+    let output = compile(&directory.path().join("nowhere.wasm"));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("nowhere.wasm"));
+    assert!(!directory.path().join("bad.cwasm").exists());
+}

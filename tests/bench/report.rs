@@ -1,0 +1,201 @@
+//! What is reported: Markdown for people, JSON for a later run.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that one run measured.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// Whole processes.
+    pub(crate) rows: Vec<Row>,
+    /// Captures, by cadence.
+    pub(crate) captures: Vec<Capture>,
+}
+
+/// One row of whole processes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Row {
+    /// What was run.
+    pub(crate) name: String,
+    /// How often.
+    pub(crate) runs: usize,
+    /// From start to end, in microseconds.
+    pub(crate) wall_us: Spread,
+    /// How many times as long as an empty program in the same round; the median.
+    pub(crate) ratio: f64,
+    /// Processor time in microseconds; the median.
+    pub(crate) cpu_us: f64,
+    /// Minor page faults; the median.
+    pub(crate) faults: f64,
+    /// Peak of the resident set in KiB; the median.
+    pub(crate) peak_kib: f64,
+}
+
+/// Captures at one cadence.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Capture {
+    /// Milliseconds from checkpoint to checkpoint.
+    pub(crate) cadence_ms: f64,
+    /// The longest delay that is aimed at, in milliseconds.
+    pub(crate) allowed_ms: f64,
+    /// From the moment that the checkpoint can be seen to the end of the process, in milliseconds.
+    pub(crate) delay_ms: Spread,
+    /// How often the journal was read; the median.
+    pub(crate) polls: f64,
+}
+
+/// How numbers are spread.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Spread {
+    /// A tenth of them is smaller.
+    pub(crate) p10: f64,
+    /// Half of them are smaller.
+    pub(crate) median: f64,
+    /// A tenth of them is larger.
+    pub(crate) p90: f64,
+    /// The largest.
+    pub(crate) most: f64,
+}
+
+impl Spread {
+    /// The spread of some numbers; there has to be one.
+    pub(crate) fn of(mut numbers: Vec<f64>) -> Self {
+        numbers.sort_by(f64::total_cmp);
+        let last = numbers.len() - 1;
+        let at = |part: f64| numbers[(last as f64 * part).round() as usize];
+        Self {
+            p10: at(0.1),
+            median: at(0.5),
+            p90: at(0.9),
+            most: numbers[last],
+        }
+    }
+}
+
+impl Report {
+    /// Reads what an earlier run saved.
+    pub(crate) fn read(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Saves it for a later run.
+    pub(crate) fn save(&self, path: &Path) {
+        let text = serde_json::to_string_pretty(self).expect("numbers and names");
+        fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+
+    /// Prints both tables, beside those of an earlier run where there is one.
+    pub(crate) fn print(&self, earlier: Option<&Self>) {
+        println!("## Whole processes, from start to end\n");
+        let heads = [
+            "process",
+            "runs",
+            "median",
+            "p10–p90",
+            "× empty",
+            "CPU",
+            "minor faults",
+            "peak memory",
+            "earlier × empty",
+        ];
+        let old = |row: &Row| earlier?.rows.iter().find(|other| other.name == row.name);
+        let rows = self.rows.iter().map(|row| row.cells(old(row)));
+        print_table(heads, rows, earlier.is_some());
+
+        println!("\n## From the moment a checkpoint can be seen to the end of the process\n");
+        let heads = [
+            "cadence",
+            "median",
+            "longest",
+            "allowed",
+            "journal reads",
+            "aim",
+            "earlier longest",
+        ];
+        let old = |capture: &Capture| {
+            let same = |other: &&Capture| other.cadence_ms == capture.cadence_ms;
+            earlier?.captures.iter().find(same)
+        };
+        let rows = self.captures.iter().map(|capture| capture.cells(old(capture)));
+        print_table(heads, rows, earlier.is_some());
+    }
+}
+
+/// Prints a table, without its last column where nothing earlier is known.
+fn print_table<const N: usize>(heads: [&str; N], rows: impl Iterator<Item = [String; N]>, earlier: bool) {
+    let shown = if earlier { N } else { N - 1 };
+    println!("| {} |", heads[..shown].join(" | "));
+    println!("|{}", "---|".repeat(shown));
+    for cells in rows {
+        println!("| {} |", cells[..shown].join(" | "));
+    }
+}
+
+impl Row {
+    fn cells(&self, earlier: Option<&Self>) -> [String; 9] {
+        let ms = |us: f64| format!("{:.2}", us / 1000.0);
+        [
+            self.name.clone(),
+            self.runs.to_string(),
+            format!("{} ms", ms(self.wall_us.median)),
+            format!("{}–{}", ms(self.wall_us.p10), ms(self.wall_us.p90)),
+            format!("{:.2}", self.ratio),
+            format!("{} ms", ms(self.cpu_us)),
+            self.faults.to_string(),
+            format!("{:.1} MiB", self.peak_kib / 1024.0),
+            earlier.map_or_else(String::new, |row| format!("{:.2}", row.ratio)),
+        ]
+    }
+}
+
+impl Capture {
+    fn cells(&self, earlier: Option<&Self>) -> [String; 7] {
+        let ms = |ms: f64| format!("{ms:.0} ms");
+        let in_time = self.delay_ms.most <= self.allowed_ms;
+        [
+            format!("{:.1} s", self.cadence_ms / 1000.0),
+            ms(self.delay_ms.median),
+            ms(self.delay_ms.most),
+            ms(self.allowed_ms),
+            self.polls.to_string(),
+            if in_time { "PASS" } else { "FAIL" }.into(),
+            earlier.map_or_else(String::new, |capture| ms(capture.delay_ms.most)),
+        ]
+    }
+}
+
+/// Prints what a capture asks, round trip by round trip.
+pub(crate) fn print_round_trips(trips: &[Vec<String>]) {
+    let requests: usize = trips.iter().map(Vec::len).sum();
+    println!(
+        "\n## Round trips of a capture: {requests} requests in {} (and the connection's own)\n",
+        trips.len()
+    );
+    for (number, trip) in trips.iter().enumerate() {
+        println!("{}. {}", number + 1, trip.join(" · "));
+    }
+}
+
+/// Prints when the journal would be read at a cadence too long to be run.
+pub(crate) fn print_schedule(cadence: Duration, polls: &[Duration]) {
+    let seconds = |poll: &Duration| format!("{:.1}", poll.as_secs_f64());
+    let widest = polls
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .max()
+        .unwrap_or_default();
+    println!(
+        "\n## Journal reads at a cadence of {} s (computed): {}, at most {:.1} s apart\n",
+        cadence.as_secs(),
+        polls.len(),
+        widest.as_secs_f64(),
+    );
+    println!(
+        "Seconds after the insert: {}",
+        polls.iter().map(seconds).collect::<Vec<_>>().join(", ")
+    );
+}
