@@ -15,6 +15,7 @@ mod process;
 #[cfg(target_os = "linux")]
 mod readonly;
 mod stances;
+mod stdin;
 mod troubles;
 
 /// The program under test.
