@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use std::{fs, io};
 
+use holdpoint_artifact::{Digest, Facts};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::digest::Digest;
 use crate::disk;
+use crate::entries::{Activation, Entry, KeptFacts, Revoked};
 use crate::error::StoreError;
-use crate::facts::{Activation, Entry, Facts, Revoked};
 use crate::{lock, owner};
 
 /// The format of every file that says one.
@@ -90,7 +90,7 @@ impl Files {
     }
 
     pub(crate) fn object(&self, digest: Digest) -> PathBuf {
-        self.objects().join(digest.to_string())
+        self.objects().join(digest.hex())
     }
 
     fn active_file(&self) -> PathBuf {
@@ -145,15 +145,17 @@ impl Files {
     }
 
     /// Puts a policy's file and facts into the store, in no force yet.
-    pub(crate) fn keep(&self, bytes: &[u8], facts: &Facts) -> Result<(), StoreError> {
+    pub(crate) fn keep(&self, bytes: &[u8], facts: &Facts) -> Result<KeptFacts, StoreError> {
         let folder = self.object(facts.digest);
         disk::make_folder(&folder, self.folder)?;
         self.check_folder(&folder)?;
-        let kept = disk::read(&folder.join("policy.wasm"), facts.size).ok().flatten();
-        if kept.as_deref() != Some(bytes) {
-            self.write(&folder.join("policy.wasm"), bytes)?;
+        let (kept, most) = (folder.join("policy.wasm"), bytes.len() as u64);
+        if disk::read(&kept, most).ok().flatten().as_deref() != Some(bytes) {
+            self.write(&kept, bytes)?;
         }
-        self.write_json(&folder.join("facts.json"), facts)
+        let facts = KeptFacts::new(facts, Digest::of(bytes));
+        self.write_json(&folder.join("facts.json"), &facts)?;
+        Ok(facts)
     }
 
     /// The digests of everything that is kept, in their order.
@@ -173,7 +175,7 @@ impl Files {
     }
 
     /// The facts of a kept policy; none where it was never kept whole.
-    pub(crate) fn facts(&self, digest: Digest) -> Result<Option<Facts>, StoreError> {
+    pub(crate) fn facts(&self, digest: Digest) -> Result<Option<KeptFacts>, StoreError> {
         self.read_json(&self.object(digest).join("facts.json"))
     }
 

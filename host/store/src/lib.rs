@@ -20,23 +20,19 @@
 mod admission;
 mod child;
 mod compiled;
-mod digest;
 mod disk;
+mod entries;
 mod error;
-mod facts;
 mod files;
 mod load;
 mod lock;
 mod owner;
-mod sketch;
 mod store;
 
-pub use crate::admission::{Admission, Refusal};
+pub use crate::admission::Admission;
 pub use crate::child::ChildError;
 pub use crate::compiled::{Build, Compiler, Failed, Recompile};
-pub use crate::digest::{Digest, NoDigest};
+pub use crate::entries::{Entry, What, Who};
 pub use crate::error::StoreError;
-pub use crate::facts::{Entry, Facts, What, Who};
-pub use crate::load::{Fallback, LARGEST_POLICY, LoadError, Loaded, Trouble};
-pub use crate::sketch::Trust;
+pub use crate::load::{Fallback, LoadError, Loaded, Trouble};
 pub use crate::store::{Change, ChangeError, Changed, Kept, Store, Target, Which};

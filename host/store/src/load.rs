@@ -3,18 +3,15 @@
 use std::fmt;
 use std::time::Instant;
 
+use holdpoint_artifact::{Digest, Facts, LARGEST, Refusal};
 use thiserror::Error;
 
-use crate::admission::{Admission, Refusal};
+use crate::admission::Admission;
 use crate::compiled::{Build, Compiler, Failed, Recompile};
-use crate::digest::Digest;
 use crate::disk;
+use crate::entries::{Entry, What, title};
 use crate::error::StoreError;
-use crate::facts::{Entry, Facts, What};
 use crate::store::Store;
-
-/// No policy is larger, in bytes. One with a Python interpreter in it has 18 MB.
-pub const LARGEST_POLICY: u64 = 64 * 1024 * 1024;
 
 /// The policy in force: let in by the gate just now, from the very bytes that are here.
 #[derive(Debug)]
@@ -86,7 +83,7 @@ impl Store {
     /// # Errors
     ///
     /// Where no policy may decide.
-    pub fn load_active(&self, admission: &Admission, build: &Build<'_>) -> Result<Loaded, LoadError> {
+    pub fn load_active(&self, admission: &Admission<'_>, build: &Build<'_>) -> Result<Loaded, LoadError> {
         let (wasm, facts, fallback) = self.pick(admission)?;
         Ok(Loaded {
             code: self.code(facts.digest, build),
@@ -105,7 +102,7 @@ impl Store {
     /// another process was not done in time.
     pub fn compile_once(
         &self,
-        admission: &Admission,
+        admission: &Admission<'_>,
         build: &Build<'_>,
         compiler: &Compiler<'_>,
         deadline: Instant,
@@ -131,7 +128,7 @@ impl Store {
 
     /// What is wrong, for `doctor` and the log; nothing where all is well.
     #[must_use]
-    pub fn troubles(&self, admission: &Admission) -> Vec<Trouble> {
+    pub fn troubles(&self, admission: &Admission<'_>) -> Vec<Trouble> {
         let mut troubles = Vec::new();
         match self.pick(admission) {
             Ok((_, in_force, Some(fallback))) => troubles.push(Trouble::FellBack { fallback, in_force }),
@@ -152,9 +149,9 @@ impl Store {
     }
 
     /// The bytes and facts of what decides.
-    fn pick(&self, admission: &Admission) -> Result<(Vec<u8>, Facts, Option<Fallback>), LoadError> {
+    fn pick(&self, admission: &Admission<'_>) -> Result<(Vec<u8>, Facts, Option<Fallback>), LoadError> {
         let activation = self.files.activation()?.ok_or(LoadError::Nothing)?;
-        let why = match self.admitted(activation.digest, admission) {
+        let why = match self.admitted(activation.facts.digest, admission) {
             Ok(admitted) => {
                 let (wasm, facts) = admitted?;
                 return Ok((wasm, facts, None));
@@ -164,7 +161,7 @@ impl Store {
         };
         for digest in activation.earlier {
             if let Ok(Ok((wasm, facts))) = self.admitted(digest, admission) {
-                let wanted = activation.digest;
+                let wanted = activation.facts.digest;
                 return Ok((wasm, facts, Some(Fallback { wanted, why })));
             }
         }
@@ -175,14 +172,14 @@ impl Store {
     pub(crate) fn admitted(
         &self,
         digest: Digest,
-        admission: &Admission,
+        admission: &Admission<'_>,
     ) -> Result<Result<(Vec<u8>, Facts), Refusal>, StoreError> {
         let revoked = self.files.revoked()?;
         let folder = self.files.object(digest);
         self.files.check_folder(&folder)?;
         let path = folder.join("policy.wasm");
         let bytes =
-            disk::read(&path, LARGEST_POLICY)?.ok_or_else(|| StoreError::damaged(&path, "is missing"))?;
+            disk::read(&path, LARGEST as u64)?.ok_or_else(|| StoreError::damaged(&path, "is missing"))?;
         match admission.admit(&bytes, &revoked) {
             Ok(facts) if facts.digest == digest => Ok(Ok((bytes, facts))),
             Err(refusal) if Digest::of(&bytes) == digest => Ok(Err(refusal)),
@@ -200,8 +197,10 @@ impl fmt::Display for Trouble {
             Self::Unusable(why) => f.write_str(why),
             Self::FellBack { fallback, in_force } => write!(
                 f,
-                "the policy {} is broken ({}); the last good one, {in_force}, is in force",
-                fallback.wanted, fallback.why
+                "the policy {} is broken ({}); the last good one, {}, is in force",
+                fallback.wanted,
+                fallback.why,
+                title(in_force)
             ),
             Self::NotChanged(entry) => write!(
                 f,

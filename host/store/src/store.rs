@@ -3,16 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use semver::Version;
+use holdpoint_artifact::{Digest, Facts, Refusal, Version};
 use thiserror::Error;
-use time::OffsetDateTime;
 
-use crate::admission::{Admission, Refusal};
+use crate::admission::Admission;
 use crate::compiled::{Build, Compiler, Failed};
-use crate::digest::Digest;
 use crate::disk;
+use crate::entries::{Activation, Entry, KeptFacts, Revoked, What, follows, title, version};
 use crate::error::StoreError;
-use crate::facts::{Activation, Entry, Facts, What};
 use crate::files::{FORMAT, Files};
 use crate::lock::{self, Lock};
 
@@ -56,7 +54,9 @@ pub enum ChangeError {
     Refused(#[from] Refusal),
     /// It does not follow what is in force.
     #[error(
-        "{offered} is not newer than {in_force}, which is in force; where that is meant, say so with --allow-downgrade"
+        "{} is not newer than {}, which is in force; where that is meant, say so with --allow-downgrade",
+        title(.offered),
+        title(.in_force)
     )]
     Downgrade {
         /// What was to be installed.
@@ -143,13 +143,13 @@ impl Store {
         bytes: &[u8],
         origin: &str,
         change: Change<'_>,
-        admission: &Admission,
+        admission: &Admission<'_>,
     ) -> Result<Changed, ChangeError> {
         let lock = self.write()?;
         let done = self.try_install(&lock, bytes, origin, change, admission);
         self.write_down_failure(&done, |entry| {
             let mut entry = entry.from(origin);
-            entry.digest = Some(Digest::of(bytes));
+            entry.file = Some(Digest::of(bytes));
             entry
         });
         done
@@ -161,11 +161,11 @@ impl Store {
         bytes: &[u8],
         origin: &str,
         change: Change<'_>,
-        admission: &Admission,
+        admission: &Admission<'_>,
     ) -> Result<Changed, ChangeError> {
         let facts = admission.admit(bytes, &self.files.revoked()?)?;
         let activation = self.files.activation()?;
-        let before = self.before(activation.as_ref())?;
+        let before = activation.as_ref().map(Activation::facts);
         if before
             .as_ref()
             .is_some_and(|before| before.digest == facts.digest)
@@ -178,7 +178,7 @@ impl Store {
                 what: None,
             });
         }
-        let newer = before.as_ref().is_none_or(|before| facts.follows(before));
+        let newer = before.as_ref().is_none_or(|before| follows(&facts, before));
         let what = match (&before, newer) {
             (Some(before), false) if !change.allow_downgrade => {
                 return Err(ChangeError::Downgrade {
@@ -189,17 +189,17 @@ impl Store {
             (_, false) => What::Downgrade,
             (_, true) => What::Install,
         };
-        self.files.keep(bytes, &facts)?;
+        let kept = self.files.keep(bytes, &facts)?;
         self.compile_for(lock, bytes, &facts, change)?;
         let mut earlier = activation.map_or_else(Vec::new, |old| {
             let mut earlier = old.earlier;
-            earlier.insert(0, old.digest);
+            earlier.insert(0, old.facts.digest);
             earlier
         });
         earlier.retain(|digest| *digest != facts.digest);
         earlier.truncate(WAYS_BACK);
         let entry = Entry::now(what).of(&facts).from(origin);
-        self.put_in_force(&facts, earlier, entry)?;
+        self.put_in_force(kept, earlier, entry)?;
         Ok(Changed {
             now: facts,
             before,
@@ -217,7 +217,7 @@ impl Store {
         &self,
         to: Option<&Which>,
         compile: Option<(&Build<'_>, &Compiler<'_>)>,
-        admission: &Admission,
+        admission: &Admission<'_>,
     ) -> Result<Changed, ChangeError> {
         let lock = self.write()?;
         let done = self.try_rollback(&lock, to, compile, admission);
@@ -230,7 +230,7 @@ impl Store {
         lock: &Lock,
         to: Option<&Which>,
         compile: Option<(&Build<'_>, &Compiler<'_>)>,
-        admission: &Admission,
+        admission: &Admission<'_>,
     ) -> Result<Changed, ChangeError> {
         let activation = self.files.activation()?.ok_or(StoreError::NoWayBack)?;
         let target = match to {
@@ -244,8 +244,9 @@ impl Store {
         };
         self.compile_for(lock, &bytes, &facts, change)?;
         let earlier = self.ways_back_from(&facts, &activation);
-        let before = self.before(Some(&activation))?;
-        self.put_in_force(&facts, earlier, Entry::now(What::Rollback).of(&facts))?;
+        let before = Some(activation.facts());
+        let kept = KeptFacts::new(&facts, Digest::of(&bytes));
+        self.put_in_force(kept, earlier, Entry::now(What::Rollback).of(&facts))?;
         Ok(Changed {
             now: facts,
             before,
@@ -266,8 +267,8 @@ impl Store {
         let mut entry = Entry::now(What::Revoke).because(why);
         match target {
             Target::Policy(digest) => {
-                if let Some(facts) = self.files.facts(*digest).ok().flatten() {
-                    entry = entry.of(&facts);
+                if let Some(kept) = self.files.facts(*digest).ok().flatten() {
+                    entry = entry.of(&kept.facts());
                 }
                 entry.digest = Some(*digest);
                 push_new(&mut revoked.policies, *digest);
@@ -279,7 +280,7 @@ impl Store {
         }
         self.files.write_revoked(&revoked)?;
         self.files.append(&entry)?;
-        let active = self.before(self.files.activation()?.as_ref())?;
+        let active = self.files.activation()?.map(|activation| activation.facts());
         Ok(active.is_some_and(|facts| is_revoked(&facts, &revoked)))
     }
 
@@ -289,28 +290,28 @@ impl Store {
     ///
     /// Where the store cannot be read.
     pub fn list(&self) -> Result<Vec<Kept>, StoreError> {
-        let active = self.files.activation()?.map(|activation| activation.digest);
+        let active = self.files.activation()?.map(|activation| activation.facts.digest);
         let revoked = self.files.revoked()?;
         let history = self.history()?;
         let mut list = Vec::new();
         for digest in self.files.kept()? {
-            let Some(facts) = self.files.facts(digest)? else {
+            let Some(kept) = self.files.facts(digest)? else {
                 continue;
             };
-            list.push(Kept {
+            let facts = kept.facts();
+            let last = history
+                .iter()
+                .rposition(|entry| entry.puts_in_force() && entry.digest == Some(digest));
+            let kept = Kept {
                 active: active == Some(digest),
                 revoked: is_revoked(&facts, &revoked),
-                last: history.iter().rev().find(|entry| puts(entry, digest)).cloned(),
+                last: last.map(|at| history[at].clone()),
                 facts,
-            });
+            };
+            list.push((last, kept));
         }
-        let when = |kept: &Kept| {
-            kept.last
-                .as_ref()
-                .map_or(OffsetDateTime::UNIX_EPOCH, |entry| entry.at)
-        };
-        list.sort_by_key(when);
-        Ok(list)
+        list.sort_by_key(|(last, _)| *last);
+        Ok(list.into_iter().map(|(_, kept)| kept).collect())
     }
 
     /// All that happened, oldest first.
@@ -327,7 +328,8 @@ impl Store {
     /// The activation's entry, where a stop kept it from being written down.
     fn unwritten(&self, history: &[Entry]) -> Result<Option<Entry>, StoreError> {
         let entry = self.files.activation()?.map(|activation| activation.entry);
-        Ok(entry.filter(|entry| !history.contains(entry)))
+        let last = history.iter().rfind(|entry| entry.puts_in_force());
+        Ok(entry.filter(|entry| Some(entry) != last))
     }
 
     /// Takes the writer's lock and clears up after a writer that was stopped.
@@ -345,10 +347,10 @@ impl Store {
         Ok(lock)
     }
 
-    fn put_in_force(&self, facts: &Facts, earlier: Vec<Digest>, entry: Entry) -> Result<(), StoreError> {
+    fn put_in_force(&self, facts: KeptFacts, earlier: Vec<Digest>, entry: Entry) -> Result<(), StoreError> {
         self.files.activate(&Activation {
             format: FORMAT,
-            digest: facts.digest,
+            facts,
             earlier,
             entry: entry.clone(),
         })?;
@@ -365,9 +367,9 @@ impl Store {
         }
         let older = |digest: &&Digest| {
             let facts = self.files.facts(**digest).ok().flatten();
-            **digest != target.digest && facts.is_some_and(|facts| target.follows(&facts))
+            **digest != target.digest && facts.is_some_and(|kept| follows(target, &kept.facts()))
         };
-        let all = [activation.digest];
+        let all = [activation.facts.digest];
         all.iter().chain(earlier).filter(older).copied().collect()
     }
 
@@ -386,26 +388,11 @@ impl Store {
         Ok(())
     }
 
-    /// The facts of what was put in force. Of an object that is broken, the history knows them.
-    fn before(&self, activation: Option<&Activation>) -> Result<Option<Facts>, StoreError> {
-        let Some(Activation { digest, entry, .. }) = activation else {
-            return Ok(None);
-        };
-        let kept = self.files.facts(*digest).ok().flatten();
-        Ok(Some(kept.unwrap_or_else(|| Facts {
-            digest: *digest,
-            name: entry.name.clone(),
-            version: entry.version.clone(),
-            key: entry.key.clone(),
-            size: 0,
-        })))
-    }
-
     fn find(&self, which: &Which) -> Result<Digest, StoreError> {
         let kept = self.list()?;
         let found = kept.iter().rev().find(|kept| match which {
             Which::Digest(digest) => kept.facts.digest == *digest,
-            Which::Version(version) => kept.facts.version.as_ref() == Some(version),
+            Which::Version(version) => self::version(&kept.facts) == Some(version),
         });
         found
             .map(|kept| kept.facts.digest)
@@ -428,13 +415,8 @@ impl Store {
     }
 }
 
-fn puts(entry: &Entry, digest: Digest) -> bool {
-    entry.digest == Some(digest) && matches!(entry.what, What::Install | What::Downgrade | What::Rollback)
-}
-
-fn is_revoked(facts: &Facts, revoked: &crate::facts::Revoked) -> bool {
-    revoked.policies.contains(&facts.digest)
-        || facts.key.as_ref().is_some_and(|key| revoked.keys.contains(key))
+fn is_revoked(facts: &Facts, revoked: &Revoked) -> bool {
+    revoked.policies.contains(&facts.digest) || facts.signer.as_ref().is_some_and(|key| revoked.names(key))
 }
 
 fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {

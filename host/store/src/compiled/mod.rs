@@ -8,10 +8,10 @@ use std::process::Command;
 use std::time::Duration;
 use std::{fs, io};
 
+use holdpoint_artifact::Digest;
 use thiserror::Error;
 
 use crate::child::{ChildError, run};
-use crate::digest::Digest;
 use crate::disk;
 use crate::error::StoreError;
 use crate::lock::Lock;
@@ -35,7 +35,7 @@ pub struct Build<'a> {
     pub host: &'a str,
     /// The processor that the code may count on.
     pub cpu: &'a str,
-    /// What compiled code begins with, before the SHA-256 of its component.
+    /// What compiled code begins with, before the SHA-256 of the file that was compiled.
     pub magic: &'a [u8],
 }
 
@@ -71,8 +71,8 @@ pub enum Recompile {
     /// It is not what its record says.
     #[error("the compiled code is not what was compiled: its SHA-256 is another")]
     Changed,
-    /// It does not say that it is this policy's.
-    #[error("the compiled code does not begin with this policy's SHA-256")]
+    /// It does not say that it is the code of the file that its record names.
+    #[error("the compiled code does not begin as it should")]
     Header,
     /// It cannot be read, or others may have written it.
     #[error(transparent)]
@@ -110,7 +110,7 @@ impl Store {
         record.is_for(policy, build)?;
         let (code, code_metadata) =
             disk::read_with_metadata(&code_path, LARGEST_CODE)?.ok_or(Recompile::Missing)?;
-        if !has_header(&code, policy, build) {
+        if !has_header(&code, record.file, build) {
             return Err(Recompile::Header);
         }
         let mut proven = owner::is_out_of_reach(&record_metadata) && owner::is_out_of_reach(&code_metadata);
@@ -158,10 +158,11 @@ impl Store {
         })?;
         let code = disk::read(&workplace.join("policy.cwasm"), LARGEST_CODE)?.unwrap_or_default();
         disk::empty(&self.files.scratch())?;
-        if !has_header(&code, policy, build) {
+        let file = Digest::of(bytes);
+        if !has_header(&code, file, build) {
             return Err(Failed::Result(program.to_owned()));
         }
-        let record = Record::new(policy, build, Digest::of(&code), &self.key()?);
+        let record = Record::new(policy, file, build, Digest::of(&code), &self.key()?);
         let (record_path, code_path) = paths(&self.files.object(policy));
         self.files.write(&code_path, &code)?;
         self.files.write_json(&record_path, &record)?;
@@ -185,7 +186,7 @@ fn paths(folder: &Path) -> (PathBuf, PathBuf) {
     (folder.join("compiled.json"), folder.join("policy.cwasm"))
 }
 
-fn has_header(code: &[u8], policy: Digest, build: &Build<'_>) -> bool {
+fn has_header(code: &[u8], file: Digest, build: &Build<'_>) -> bool {
     code.strip_prefix(build.magic)
-        .is_some_and(|rest| rest.starts_with(policy.as_bytes()))
+        .is_some_and(|rest| rest.starts_with(file.as_bytes()))
 }

@@ -1,11 +1,11 @@
 //! The record beside compiled code: for what it was made and what it is, authenticated with the store's key.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use holdpoint_artifact::Digest;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use super::{Build, Recompile};
-use crate::digest::Digest;
 use crate::files::FORMAT;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -13,6 +13,8 @@ use crate::files::FORMAT;
 pub(super) struct Record {
     format: u32,
     policy: Digest,
+    /// SHA-256 of the file that was compiled, which the code says too.
+    pub(super) file: Digest,
     engine: String,
     host: String,
     cpu: String,
@@ -22,10 +24,11 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(policy: Digest, build: &Build<'_>, code: Digest, key: &[u8]) -> Self {
+    pub(super) fn new(policy: Digest, file: Digest, build: &Build<'_>, code: Digest, key: &[u8]) -> Self {
         let mut record = Self {
             format: FORMAT,
             policy,
+            file,
             engine: build.engine.to_owned(),
             host: build.host.to_owned(),
             cpu: build.cpu.to_owned(),
@@ -33,7 +36,7 @@ impl Record {
             mac: Digest::of(b""),
         };
         let mac: [u8; 32] = record.authenticator(key).finalize().into_bytes().into();
-        record.mac = mac.into();
+        record.mac = Digest::from_bytes(mac);
         record
     }
 
@@ -64,10 +67,11 @@ impl Record {
     #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
     fn authenticator(&self, key: &[u8]) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length");
-        let fields: [&[u8]; 7] = [
+        let fields: [&[u8]; 8] = [
             b"holdpoint compiled code",
             &self.format.to_be_bytes(),
             self.policy.as_bytes(),
+            self.file.as_bytes(),
             self.engine.as_bytes(),
             self.host.as_bytes(),
             self.cpu.as_bytes(),

@@ -1,50 +1,74 @@
 //! What is said of a policy and of what happened to it: the values on disk.
 
 use std::fmt;
+use std::time::SystemTime;
 
-use semver::Version;
+use holdpoint_artifact::{Digest, Facts, Manifest, UtcTime, Version};
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 
-use crate::digest::Digest;
+use crate::files::FORMAT;
 
-/// Which policy it is: what a log, a receipt and `doctor` say of it.
+/// The file `facts.json`: what the gate said of a policy when it was let in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Facts {
-    /// SHA-256 of the whole file.
-    pub digest: Digest,
-    /// The name in its manifest; none where it has no manifest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The version in its manifest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<Version>,
-    /// The id of the key whose signature was accepted; none where it is not signed and need not be.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// The file's size, in bytes.
-    pub size: u64,
+pub(crate) struct KeptFacts {
+    format: u32,
+    pub(crate) digest: Digest,
+    manifest: Option<Manifest>,
+    signer: Option<String>,
+    size: u64,
+    /// SHA-256 of the whole file, signature and all.
+    pub(crate) file: Digest,
 }
 
-impl Facts {
-    /// Whether the manifests say that this one follows the other: the same name and a higher version. Where there is
-    /// no version on either side, nothing speaks against it.
-    pub(crate) fn follows(&self, other: &Self) -> bool {
-        match (&self.version, &other.version) {
-            (None, None) => true,
-            (Some(ours), Some(theirs)) => self.name == other.name && ours > theirs,
-            _ => false,
+impl KeptFacts {
+    pub(crate) fn new(facts: &Facts, file: Digest) -> Self {
+        let Facts {
+            digest,
+            manifest,
+            signer,
+            size,
+        } = facts.clone();
+        Self {
+            format: FORMAT,
+            digest,
+            manifest,
+            signer,
+            size,
+            file,
+        }
+    }
+
+    pub(crate) fn facts(self) -> Facts {
+        Facts {
+            digest: self.digest,
+            manifest: self.manifest,
+            signer: self.signer,
+            size: self.size,
         }
     }
 }
 
-impl fmt::Display for Facts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.name, &self.version) {
-            (Some(name), Some(version)) => write!(f, "{name} {version}"),
-            _ => write!(f, "{}", self.digest),
-        }
+/// The version in a policy's manifest.
+pub(crate) fn version(facts: &Facts) -> Option<&Version> {
+    facts.manifest.as_ref().map(|manifest| &manifest.version)
+}
+
+/// Whether the manifests say that this policy follows the other: the same name and a higher version. Where there is no
+/// manifest on either side, nothing speaks against it.
+pub(crate) fn follows(facts: &Facts, other: &Facts) -> bool {
+    match (&facts.manifest, &other.manifest) {
+        (None, None) => true,
+        (Some(ours), Some(theirs)) => ours.name == theirs.name && ours.version > theirs.version,
+        _ => false,
+    }
+}
+
+/// A policy in a sentence.
+pub(crate) fn title(facts: &Facts) -> String {
+    match &facts.manifest {
+        Some(manifest) => format!("{} {}", manifest.name, manifest.version),
+        None => facts.digest.to_string(),
     }
 }
 
@@ -70,8 +94,7 @@ pub enum What {
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// When, by this machine's clock.
-    #[serde(with = "time::serde::rfc3339")]
-    pub at: OffsetDateTime,
+    pub at: UtcTime,
     /// What was done.
     pub what: What,
     /// Who did it.
@@ -82,6 +105,9 @@ pub struct Entry {
     /// Which policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
+    /// SHA-256 of a file that was not let in, which is not a policy's digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<Digest>,
     /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -99,11 +125,12 @@ pub struct Entry {
 impl Entry {
     pub(crate) fn now(what: What) -> Self {
         Self {
-            at: OffsetDateTime::now_utc(),
+            at: SystemTime::now().into(),
             what,
             who: Who::this(),
             from: None,
             digest: None,
+            file: None,
             name: None,
             version: None,
             key: None,
@@ -111,11 +138,18 @@ impl Entry {
         }
     }
 
+    /// Whether this put its policy in force.
+    pub(crate) fn puts_in_force(&self) -> bool {
+        matches!(self.what, What::Install | What::Downgrade | What::Rollback)
+    }
+
     pub(crate) fn of(mut self, facts: &Facts) -> Self {
         self.digest = Some(facts.digest);
-        self.name.clone_from(&facts.name);
-        self.version.clone_from(&facts.version);
-        self.key.clone_from(&facts.key);
+        if let Some(manifest) = &facts.manifest {
+            self.name = Some(manifest.name.clone());
+            self.version = Some(manifest.version.clone());
+        }
+        self.key.clone_from(&facts.signer);
         self
     }
 
@@ -165,11 +199,17 @@ impl Who {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Activation {
     pub(crate) format: u32,
-    pub(crate) digest: Digest,
+    pub(crate) facts: KeptFacts,
     /// What was in force before, latest first: the ways back.
     pub(crate) earlier: Vec<Digest>,
     /// What the history says of it, so that a stop before that was written loses nothing.
     pub(crate) entry: Entry,
+}
+
+impl Activation {
+    pub(crate) fn facts(&self) -> Facts {
+        self.facts.clone().facts()
+    }
 }
 
 /// The file `revoked.json`.
@@ -179,4 +219,10 @@ pub(crate) struct Revoked {
     pub(crate) format: u32,
     pub(crate) policies: Vec<Digest>,
     pub(crate) keys: Vec<String>,
+}
+
+impl Revoked {
+    pub(crate) fn names(&self, key: &str) -> bool {
+        self.keys.iter().any(|id| id == key)
+    }
 }
