@@ -182,12 +182,14 @@ impl Store {
             disk::read(&path, LARGEST as u64)?.ok_or_else(|| StoreError::damaged(&path, "is missing"))?;
         match admission.admit(&bytes, &revoked) {
             Ok(facts) if facts.digest == digest => Ok(Ok((bytes, facts))),
-            Err(refusal) if Digest::of(&bytes) == digest => Ok(Err(refusal)),
-            _ => Err(StoreError::damaged(
-                &path,
-                "is not what was installed: its SHA-256 is another",
-            )),
+            Err(refusal) if self.is_as_installed(digest, &bytes)? => Ok(Err(refusal)),
+            _ => Err(StoreError::damaged(&path, "is not what was installed")),
         }
+    }
+
+    fn is_as_installed(&self, digest: Digest, bytes: &[u8]) -> Result<bool, StoreError> {
+        let kept = self.files.facts(digest)?;
+        Ok(kept.is_some_and(|kept| kept.file == Digest::of(bytes)))
     }
 }
 

@@ -1,0 +1,10 @@
+//! The store as the host uses it.
+#![cfg(unix)]
+
+mod changes;
+mod common;
+mod compiled;
+mod loading;
+mod permissions;
+mod policies;
+mod stops;

@@ -1,0 +1,103 @@
+//! Files and folders that others may write.
+
+use std::fs;
+
+use holdpoint_store::{ChangeError, Recompile, Store, StoreError, What};
+
+use crate::common::{BUILD, House, PLAIN, compiler, set_mode, soon};
+
+#[test]
+fn what_others_may_write_is_refused_with_the_command_that_mends_it() {
+    let house = House::new();
+    let policy = house.install("1.0.0");
+    house.install("1.1.0");
+    let policy = house.team.policy(if policy.is_empty() { "" } else { "1.1.0" });
+    let root = house.store.root();
+    let object = house.object(&policy);
+    let objects = root.join("objects");
+    for path in [
+        root.to_owned(),
+        root.join("active"),
+        root.join("revoked.json"),
+        object.clone(),
+        object.join("policy.wasm"),
+    ] {
+        let before = fs::metadata(&path).unwrap().permissions();
+        for more in [0o020, 0o002] {
+            let mode = std::os::unix::fs::PermissionsExt::mode(&before) & 0o777;
+            set_mode(&path, mode | more);
+            let loaded = Store::open(root)
+                .map_err(Into::into)
+                .and_then(|store| store.load_active(&house.team.admission(), &BUILD));
+            let error = loaded.unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("chmod go-w {}", path.display())),
+                "{error}"
+            );
+            set_mode(&path, mode);
+        }
+    }
+    assert!(objects.is_dir());
+    assert_eq!(house.in_force(), "1.1.0");
+}
+
+#[test]
+fn so_is_a_folder_on_the_way_in_which_others_could_put_another_store() {
+    let house = House::new();
+    house.install("1.0.0");
+    let parent = house.store.root().parent().unwrap();
+    set_mode(parent, 0o777);
+    let refused = Store::open(house.store.root());
+    assert!(
+        matches!(&refused, Err(StoreError::Exposed { path }) if path == parent),
+        "{refused:?}"
+    );
+    set_mode(parent, 0o1777);
+    Store::open(house.store.root()).unwrap();
+}
+
+#[test]
+fn a_key_that_others_can_read_authenticates_nothing() {
+    let house = House::new();
+    house.install("1.0.0");
+    let program = house.program("compile", "");
+    house
+        .store
+        .compile_once(&house.team.admission(), &BUILD, &compiler(&program), soon())
+        .unwrap();
+    let key = house.store.root().join("key");
+    set_mode(&key, 0o640);
+    let loaded = house.store.load_active(&house.team.admission(), &BUILD).unwrap();
+    let Err(Recompile::Store(error)) = loaded.code else {
+        panic!()
+    };
+    assert!(error.to_string().contains("chmod 600"), "{error}");
+}
+
+#[test]
+fn a_link_in_a_files_place_is_not_followed() {
+    let house = House::new();
+    let policy = house.install("1.0.0");
+    let file = house.object(&policy).join("policy.wasm");
+    let elsewhere = house.path("elsewhere.wasm");
+    fs::rename(&file, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
+    assert!(house.store.load_active(&house.team.admission(), &BUILD).is_err());
+}
+
+#[test]
+fn a_compiler_that_others_may_write_is_not_started() {
+    let house = House::new();
+    let program = house.program("compile", "");
+    set_mode(&program, 0o777);
+    let compiler = compiler(&program);
+    let change = holdpoint_store::Change {
+        compile: Some((&BUILD, &compiler)),
+        ..PLAIN
+    };
+    let refused = house.put(&house.team.policy("1.0.0"), change);
+    assert!(matches!(refused, Err(ChangeError::Compile(_))), "{refused:?}");
+    assert_eq!(house.runs("compile"), 0);
+    let history = house.store.history().unwrap();
+    assert_eq!(history.last().unwrap().what, What::Failure);
+}
