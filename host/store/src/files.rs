@@ -11,6 +11,8 @@ use serde::de::DeserializeOwned;
 use crate::disk;
 use crate::entries::{Activation, Entry, KeptFacts, Revoked};
 use crate::error::StoreError;
+#[cfg(feature = "pull")]
+use crate::pull::AllSeen;
 use crate::{lock, owner};
 
 /// The format of every file that says one.
@@ -142,6 +144,22 @@ impl Files {
 
     pub(crate) fn write_revoked(&self, revoked: &Revoked) -> Result<(), StoreError> {
         self.write_json(&self.revoked_file(), revoked)
+    }
+
+    /// What was last seen of each channel.
+    #[cfg(feature = "pull")]
+    pub(crate) fn channels(&self) -> Result<AllSeen, StoreError> {
+        Ok(self.read_json(&self.channels_file())?.unwrap_or_default())
+    }
+
+    #[cfg(feature = "pull")]
+    pub(crate) fn write_channels(&self, channels: &AllSeen) -> Result<(), StoreError> {
+        self.write_json(&self.channels_file(), channels)
+    }
+
+    #[cfg(feature = "pull")]
+    fn channels_file(&self) -> PathBuf {
+        self.root.join("channels.json")
     }
 
     /// Puts a policy's file and facts into the store, in no force yet.

@@ -17,6 +17,10 @@
 //! Everything that is put in force and everything that is loaded passes the gate of `holdpoint-artifact`. Compiling is
 //! another program's work; this package links no engine.
 
+// The tests of the whole store and those in here make their policies with the same code.
+#[cfg(test)]
+extern crate self as holdpoint_store;
+
 mod admission;
 mod child;
 mod compiled;
@@ -27,6 +31,10 @@ mod files;
 mod load;
 mod lock;
 mod owner;
+#[cfg(feature = "pull")]
+pub mod pull;
+#[cfg(test)]
+mod stopped;
 mod store;
 
 pub use crate::admission::Admission;

@@ -147,11 +147,11 @@ impl Store {
     ) -> Result<Changed, ChangeError> {
         let lock = self.write()?;
         let done = self.try_install(&lock, bytes, origin, change, admission);
-        self.write_down_failure(&done, |entry| {
-            let mut entry = entry.from(origin);
+        if let Err(error) = &done {
+            let mut entry = Entry::now(What::Failure).because(error).from(origin);
             entry.file = Some(Digest::of(bytes));
-            entry
-        });
+            self.write_down_failure(entry);
+        }
         done
     }
 
@@ -221,7 +221,9 @@ impl Store {
     ) -> Result<Changed, ChangeError> {
         let lock = self.write()?;
         let done = self.try_rollback(&lock, to, compile, admission);
-        self.write_down_failure(&done, |entry| entry);
+        if let Err(error) = &done {
+            self.write_down_failure(Entry::now(What::Failure).because(error));
+        }
         done
     }
 
@@ -401,13 +403,11 @@ impl Store {
 
     /// Best effort: a store that cannot be written cannot tell of its failures either. The same failure twice in a row
     /// is one entry, so that an update that is tried every minute does not fill the disk.
-    fn write_down_failure<T>(&self, done: &Result<T, ChangeError>, complete: impl FnOnce(Entry) -> Entry) {
-        let Err(error) = done else { return };
-        let entry = complete(Entry::now(What::Failure).because(error));
+    pub(crate) fn write_down_failure(&self, entry: Entry) {
         let last = self.files.history().ok().and_then(|mut history| history.pop());
         let repeated = last.is_some_and(|last| {
-            (last.what, &last.digest, &last.from, &last.why)
-                == (What::Failure, &entry.digest, &entry.from, &entry.why)
+            (last.what, &last.digest, &last.file, &last.from, &last.why)
+                == (What::Failure, &entry.digest, &entry.file, &entry.from, &entry.why)
         });
         if !repeated {
             let _ = self.files.append(&entry);
