@@ -87,6 +87,8 @@ pub enum What {
     Revoke,
     /// Something of these was tried and did not happen.
     Failure,
+    /// After a failure: what was offered is in force already.
+    Confirmed,
 }
 
 /// One line of the history.

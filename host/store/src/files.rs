@@ -11,7 +11,6 @@ use serde::de::DeserializeOwned;
 use crate::disk;
 use crate::entries::{Activation, Entry, KeptFacts, Revoked};
 use crate::error::StoreError;
-#[cfg(feature = "pull")]
 use crate::pull::AllSeen;
 use crate::{lock, owner};
 
@@ -147,17 +146,14 @@ impl Files {
     }
 
     /// What was last seen of each channel.
-    #[cfg(feature = "pull")]
     pub(crate) fn channels(&self) -> Result<AllSeen, StoreError> {
         Ok(self.read_json(&self.channels_file())?.unwrap_or_default())
     }
 
-    #[cfg(feature = "pull")]
     pub(crate) fn write_channels(&self, channels: &AllSeen) -> Result<(), StoreError> {
         self.write_json(&self.channels_file(), channels)
     }
 
-    #[cfg(feature = "pull")]
     fn channels_file(&self) -> PathBuf {
         self.root.join("channels.json")
     }

@@ -31,7 +31,6 @@ mod files;
 mod load;
 mod lock;
 mod owner;
-#[cfg(feature = "pull")]
 pub mod pull;
 #[cfg(test)]
 mod stopped;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
-use holdpoint_artifact::{Digest, Facts, LARGEST, Refusal};
+use holdpoint_artifact::{Digest, Facts, LARGEST, Refusal, UtcTime};
 use thiserror::Error;
 
 use crate::admission::Admission;
@@ -72,6 +72,13 @@ pub enum Trouble {
     },
     /// The last change failed, and nothing came after it.
     NotChanged(Entry),
+    /// The policy in force came from a channel that has not been heard of for longer than it said it would be silent.
+    Stale {
+        /// The channel's address.
+        channel: String,
+        /// Until when what it said was to be believed.
+        expired: UtcTime,
+    },
 }
 
 impl Store {
@@ -135,17 +142,33 @@ impl Store {
             Ok((_, _, None)) => {}
             Err(error) => troubles.push(Trouble::Unusable(error.to_string())),
         }
-        match self.history() {
-            Ok(history) => {
-                let last = history.into_iter().rfind(|entry| entry.what != What::Revoke);
-                troubles.extend(
-                    last.filter(|entry| entry.what == What::Failure)
-                        .map(Trouble::NotChanged),
-                );
-            }
+        match self.later_troubles(admission) {
+            Ok(later) => troubles.extend(later),
             Err(error) => troubles.push(Trouble::Unusable(error.to_string())),
         }
         troubles
+    }
+
+    /// What went wrong after the policy in force was installed.
+    fn later_troubles(&self, admission: &Admission<'_>) -> Result<Vec<Trouble>, StoreError> {
+        let last = self
+            .history()?
+            .into_iter()
+            .rfind(|entry| entry.what != What::Revoke);
+        let failed = last.filter(|entry| entry.what == What::Failure);
+        let mut troubles: Vec<_> = failed.map(Trouble::NotChanged).into_iter().collect();
+        if let Some(activation) = self.files.activation()? {
+            let from = activation.entry.from.unwrap_or_default();
+            let seen = self.files.channels()?.remove(&from);
+            troubles.extend(
+                seen.filter(|seen| admission.now > seen.expires)
+                    .map(|seen| Trouble::Stale {
+                        channel: from,
+                        expired: seen.expires,
+                    }),
+            );
+        }
+        Ok(troubles)
     }
 
     /// The bytes and facts of what decides.
@@ -208,6 +231,11 @@ impl fmt::Display for Trouble {
                 f,
                 "the last change of the policy failed ({}); what was in force before still is",
                 entry.why.as_deref().unwrap_or("no reason was written down")
+            ),
+            Self::Stale { channel, expired } => write!(
+                f,
+                "nothing was heard of the channel {channel} since {expired}, when it should have been renewed: its \
+                 updates may be held back"
             ),
         }
     }

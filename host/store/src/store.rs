@@ -172,6 +172,15 @@ impl Store {
         {
             self.files.keep(bytes, &facts)?;
             self.compile_for(lock, bytes, &facts, change)?;
+            if self
+                .files
+                .history()?
+                .last()
+                .is_some_and(|last| last.what == What::Failure)
+            {
+                let entry = Entry::now(What::Confirmed).of(&facts).from(origin);
+                self.files.append(&entry)?;
+            }
             return Ok(Changed {
                 now: facts,
                 before,

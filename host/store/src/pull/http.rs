@@ -47,6 +47,8 @@ impl Http {
                 .tls_backend_preconfigured(tls.clone())
                 .redirect(reqwest::redirect::Policy::none())
                 .referer(false)
+                // A connection does not outlive the runtime that it was made in.
+                .pool_max_idle_per_host(0)
                 .connect_timeout(CONNECT_TIMEOUT)
                 .user_agent(concat!("holdpoint/", env!("CARGO_PKG_VERSION")))
         };

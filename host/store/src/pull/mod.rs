@@ -183,7 +183,7 @@ fn within<T>(
         .enable_all()
         .build()
         .map_err(|error| FetchError::Setup(error.to_string()))?;
-    let done = runtime.block_on(timeout(limit, work));
+    let done = runtime.block_on(async { timeout(limit, work).await });
     // A name that is still being looked up must not hold us up.
     runtime.shutdown_background();
     done.unwrap_or_else(|_| Err(FetchError::Late(reference.to_string(), limit)))
