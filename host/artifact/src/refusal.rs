@@ -118,13 +118,21 @@ pub enum Refusal {
     #[error("the file has no manifest: sign it with `holdpoint policy sign`, which puts one in")]
     NoManifest,
     /// More than one manifest.
-    #[error("the file has several manifests: sign a fresh build with `holdpoint policy sign`")]
+    #[error("the file has several manifests: sign it anew with `holdpoint policy sign`")]
     SeveralManifests,
     /// A manifest that is none.
     #[error(
         "the manifest cannot be used ({0}): sign the file anew with `holdpoint policy sign`, or update the host if the manifest is newer than it"
     )]
     Manifest(#[from] ManifestError),
+    /// The manifest names another catalog than the one inside.
+    #[error("the manifest names the catalog {}, and the file carries {}: sign it anew with `holdpoint policy sign`", or_none(*manifest), or_none(*carried))]
+    OtherCatalog {
+        /// The manifest's.
+        manifest: Option<Digest>,
+        /// The file's.
+        carried: Option<Digest>,
+    },
     /// Its time is over.
     #[error("the policy {name} {version} was to be used until {until}: install a newer version")]
     Expired {
@@ -162,11 +170,13 @@ pub enum Refusal {
     },
     /// A component that exports no policy.
     #[error(
-        "the component does not export {interface}, so it is no policy: build it against the world of wit/policy.wit"
+        "the component does not export {interface}, so it is no policy: build it against the world {world}"
     )]
     NotAPolicy {
         /// The interface that is missing.
         interface: String,
+        /// The world to build against.
+        world: String,
     },
     /// It wants a capability that is not granted.
     #[error(
@@ -199,4 +209,8 @@ fn list(versions: &[Version]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+pub(crate) fn or_none(digest: Option<Digest>) -> String {
+    digest.map_or_else(|| "none".into(), |digest| digest.to_string())
 }
