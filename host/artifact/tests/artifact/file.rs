@@ -173,3 +173,15 @@ pub(crate) fn pass<'b>(file: &'b [u8], trust: &Trust) -> Result<Admitted<'b>, Re
 pub(crate) fn refused(file: &[u8]) -> Refusal {
     pass(file, &trust()).unwrap_err()
 }
+
+/// The policy signed with a changed manifest.
+pub(crate) fn signed_with(change: impl FnOnce(&mut Manifest)) -> Vec<u8> {
+    let mut manifest = manifest();
+    change(&mut manifest);
+    sign(&component(), &manifest, &KEY).unwrap()
+}
+
+/// A signed component with these imports and exports.
+pub(crate) fn signed_component(imports: &[&str], exports: &[&str]) -> Vec<u8> {
+    sign(&component_of(imports, exports), &manifest(), &KEY).unwrap()
+}

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+mod contract;
 mod damage;
 mod file;
 mod gate;
