@@ -11,6 +11,8 @@ const WASI: u64 = 2;
 pub struct Contract<'a> {
     /// The WIT package, for example `holdpoint:policy`.
     pub package: &'a str,
+    /// The world of that package that a policy is built against.
+    pub world: &'a str,
     /// The interface of that package that a policy exports.
     pub export: &'a str,
     /// The versions of that package that are served. One serves every version that is compatible with it, newer or

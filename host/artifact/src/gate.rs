@@ -67,7 +67,7 @@ impl<'b> Admitted<'b> {
 /// 5. the signature is of everything that follows it;
 /// 6. it is by a key that is trusted, not revoked, and within its dates;
 /// 7. the policy is not revoked;
-/// 8. there is exactly one manifest, and it can be read (an unsigned file may have none);
+/// 8. there is exactly one manifest (an unsigned file may have none), it can be read, and it names the catalog inside;
 /// 9. the policy has not expired;
 /// 10. it exports a policy for a version of the contract that is served, the one that the manifest names;
 /// 11. each of its imports is granted, or is WASI that can be lent empty;
@@ -97,7 +97,10 @@ pub fn gate<'b>(
     match &manifest {
         None if signer.is_some() => return Err(Refusal::NoManifest),
         None => {}
-        Some(manifest) => not_expired(manifest, now)?,
+        Some(manifest) => {
+            carries_its_catalog(manifest, &layout)?;
+            not_expired(manifest, now)?;
+        }
     }
     served(&layout, manifest.as_ref(), contract)?;
     granted(&layout, contract)?;
@@ -186,6 +189,18 @@ fn not_revoked(bytes: &[u8], digest: Digest, trust: &Trust) -> Result<(), Refusa
     }
 }
 
+/// So that the manifest's digest is a fact and not a claim, wherever it is written down.
+fn carries_its_catalog(manifest: &Manifest, layout: &Layout<'_>) -> Result<(), Refusal> {
+    let carried = layout.catalog.map(Digest::of);
+    if manifest.catalog == carried {
+        return Ok(());
+    }
+    Err(Refusal::OtherCatalog {
+        manifest: manifest.catalog,
+        carried,
+    })
+}
+
 fn not_expired(manifest: &Manifest, now: UtcTime) -> Result<(), Refusal> {
     match manifest.not_after {
         Some(until) if now > until => Err(Refusal::Expired {
@@ -209,6 +224,7 @@ fn served(layout: &Layout<'_>, manifest: Option<&Manifest>, contract: &Contract<
     }
     let mut refusal = Refusal::NotAPolicy {
         interface: format!("{}/{}", contract.package, contract.export),
+        world: format!("{}/{}", contract.package, contract.world),
     };
     let mut found = false;
     sections::each_export(layout.sections.clone(), |export| {

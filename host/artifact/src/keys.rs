@@ -60,9 +60,9 @@ pub enum KeyError {
     NoRandomness(String),
 }
 
-/// Names a key: the first 12 bytes of HMAC-SHA-256 with the key `key_id` over the raw public key, as 24 hexadecimal
-/// digits. It is the id that `wasmsign2` gives a key by default, so both tools name keys alike. An id is a name, never
-/// a proof: whoever is looked up by it still has to verify.
+/// Names a key: the first 12 bytes of HMAC-SHA-256 of the text `key_id` with the raw public key as its key, as 24
+/// hexadecimal digits. It is the id that `wasmsign2` gives a key by default, so both tools name keys alike. An id is a
+/// name, never a proof: whoever is looked up by it still has to verify.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId([u8; Self::BYTES]);
 
@@ -76,7 +76,7 @@ impl KeyId {
     }
 
     fn of(public: &[u8; 32]) -> Self {
-        let mac = hmac_sha256(b"key_id", public);
+        let mac = hmac_sha256(public, b"key_id");
         let mut id = [0; Self::BYTES];
         id.copy_from_slice(&mac[..Self::BYTES]);
         Self(id)

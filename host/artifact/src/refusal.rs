@@ -37,12 +37,14 @@ pub enum Refusal {
     },
     /// There is no signature and one is required.
     #[error(
-        "the file is not signed, and this host's configuration requires a signature: get it signed by a key that this host trusts"
+        "the file is not signed, and this host's configuration requires a signature: get it signed by a \
+         key that this host trusts"
     )]
     Unsigned,
     /// Something stands before the signature, and so is not covered by it.
     #[error(
-        "the signature is not the first section, so it does not cover what stands before it: sign the file with `holdpoint policy sign`"
+        "the signature is not the first section, so it does not cover what stands before it: sign the file \
+         with `holdpoint policy sign`"
     )]
     SignatureNotFirst,
     /// More than one signature section.
@@ -50,12 +52,14 @@ pub enum Refusal {
     SeveralSignatures,
     /// It is divided into parts that are signed apart.
     #[error(
-        "the file is divided into parts that are signed apart: sign it as a whole with `holdpoint policy sign`"
+        "the file is divided into parts that are signed apart: sign it as a whole with `holdpoint policy \
+         sign`"
     )]
     SignedInParts,
     /// The signature section is not as strict as it has to be.
     #[error(
-        "the signature section is malformed at its byte {offset} ({what}): sign the file anew with `holdpoint policy sign`"
+        "the signature section is malformed at its byte {offset} ({what}): sign the file anew with \
+         `holdpoint policy sign`"
     )]
     MalformedSignature {
         /// What is wrong.
@@ -65,19 +69,25 @@ pub enum Refusal {
     },
     /// The bytes are not those that were signed.
     #[error(
-        "the file was changed after it was signed, or was not fetched whole: fetch it again from where it is published"
+        "the file was changed after it was signed, or was not fetched whole: fetch it again from where it \
+         is published"
     )]
     Changed,
     /// The hash is right and the signature of it is not.
     #[error(
-        "the signature is not by the key '{key}' that it names: fetch the file again from where it is published, and ask its makers if that does not help"
+        "the signature is not by the key '{key}' that it names: fetch the file again from where it is \
+         published, and ask its makers if that does not help"
     )]
     BadSignature {
         /// The id of the trusted key.
         key: String,
     },
     /// Nobody that is trusted here.
-    #[error("the file is signed by {}, which this host does not trust: if it should, add the public key to the trusted keys in the host's configuration", named(key.as_deref()))]
+    #[error(
+        "the file is signed by {}, which this host does not trust: if it should, add the public key to the \
+         trusted keys in the host's configuration",
+        named(key.as_deref())
+    )]
     UnknownKey {
         /// The id in the signature, where there is one.
         key: Option<String>,
@@ -90,7 +100,8 @@ pub enum Refusal {
     },
     /// By a key that does not count yet.
     #[error(
-        "the file is signed by the key '{key}', which counts from {from} on: look at this machine's clock, or install the policy then"
+        "the file is signed by the key '{key}', which counts from {from} on: look at this machine's clock, \
+         or install the policy then"
     )]
     KeyNotYetValid {
         /// The id of the trusted key.
@@ -118,13 +129,26 @@ pub enum Refusal {
     #[error("the file has no manifest: sign it with `holdpoint policy sign`, which puts one in")]
     NoManifest,
     /// More than one manifest.
-    #[error("the file has several manifests: sign a fresh build with `holdpoint policy sign`")]
+    #[error("the file has several manifests: sign it anew with `holdpoint policy sign`")]
     SeveralManifests,
     /// A manifest that is none.
     #[error(
-        "the manifest cannot be used ({0}): sign the file anew with `holdpoint policy sign`, or update the host if the manifest is newer than it"
+        "the manifest cannot be used ({0}): sign the file anew with `holdpoint policy sign`, or update the \
+         host if the manifest is newer than it"
     )]
     Manifest(#[from] ManifestError),
+    /// The manifest names another catalog than the one inside.
+    #[error(
+        "the manifest names the catalog {}, and the file carries {}: sign it anew with `holdpoint policy \
+         sign`",
+        or_none(*manifest), or_none(*carried)
+    )]
+    OtherCatalog {
+        /// The manifest's.
+        manifest: Option<Digest>,
+        /// The file's.
+        carried: Option<Digest>,
+    },
     /// Its time is over.
     #[error("the policy {name} {version} was to be used until {until}: install a newer version")]
     Expired {
@@ -150,7 +174,8 @@ pub enum Refusal {
     },
     /// The manifest and the component say different things.
     #[error(
-        "the manifest says that the policy is built against {package} {manifest}, and it exports {exported}: sign it anew with the right version"
+        "the manifest says that the policy is built against {package} {manifest}, and it exports \
+         {exported}: sign it anew with the right version"
     )]
     OtherWit {
         /// The WIT package.
@@ -162,15 +187,18 @@ pub enum Refusal {
     },
     /// A component that exports no policy.
     #[error(
-        "the component does not export {interface}, so it is no policy: build it against the world of wit/policy.wit"
+        "the component does not export {interface}, so it is no policy: build it against the world {world}"
     )]
     NotAPolicy {
         /// The interface that is missing.
         interface: String,
+        /// The world to build against.
+        world: String,
     },
     /// It wants a capability that is not granted.
     #[error(
-        "the policy imports {import}, which is not granted: add it to policy.grants if this policy is to have it"
+        "the policy imports {import}, which is not granted: add it to policy.grants if this policy is to \
+         have it"
     )]
     NotGranted {
         /// The import's name.
@@ -178,7 +206,8 @@ pub enum Refusal {
     },
     /// It wants something that the host does not have.
     #[error(
-        "the policy imports {import}, which this host has not: build the policy without it, or update the host"
+        "the policy imports {import}, which this host has not: build the policy without it, or update the \
+         host"
     )]
     UnknownImport {
         /// The import's name.
@@ -199,4 +228,8 @@ fn list(versions: &[Version]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+pub(crate) fn or_none(digest: Option<Digest>) -> String {
+    digest.map_or_else(|| "none".into(), |digest| digest.to_string())
 }

@@ -72,7 +72,7 @@ impl<'b> Cursor<'b> {
     pub(crate) fn array<const N: usize>(&mut self) -> Result<&'b [u8; N], Malformed> {
         let array = self.bytes[self.offset..]
             .first_chunk()
-            .ok_or(self.malformed("ends too early"))?;
+            .ok_or_else(|| self.malformed("ends too early"))?;
         self.offset += N;
         Ok(array)
     }
@@ -82,7 +82,7 @@ impl<'b> Cursor<'b> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let slice = rest
             .get(..length)
-            .ok_or(self.malformed("a length reaches beyond the end"))?;
+            .ok_or_else(|| self.malformed("a length reaches beyond the end"))?;
         self.offset += length;
         Ok(slice)
     }
@@ -236,7 +236,7 @@ pub(crate) fn each_export<'b>(
 fn unreadable(error: &wasmparser::BinaryReaderError) -> Refusal {
     Refusal::Malformed {
         what: "an import or export cannot be read",
-        offset: usize::try_from(error.offset()).unwrap_or(usize::MAX),
+        offset: error.offset(),
     }
 }
 

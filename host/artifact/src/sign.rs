@@ -5,10 +5,10 @@ use thiserror::Error;
 use crate::digest::Digest;
 use crate::gate::LARGEST;
 use crate::keys::KeyPair;
-use crate::layout::Layout;
+use crate::layout::CATALOG_SECTION;
 use crate::manifest::{MANIFEST_SECTION, Manifest, ManifestError};
-use crate::refusal::Refusal;
-use crate::sections::{HEADER, put_custom};
+use crate::refusal::{Refusal, or_none};
+use crate::sections::{HEADER, Sections, put_custom};
 use crate::signature;
 
 /// Why a component cannot be signed.
@@ -30,8 +30,9 @@ pub enum SignError {
     },
 }
 
-/// Puts a manifest into a component, as the first section, and takes out a manifest and a signature that it already
-/// has. The file is then unsigned, and ready for any tool that makes signatures of this format.
+/// Puts a manifest into a component, as the first section, and takes out manifests, signatures and the delimiters of
+/// signed parts that it already has. The file is then unsigned, and ready for any tool that makes signatures of this
+/// format.
 ///
 /// # Errors
 ///
@@ -43,8 +44,7 @@ pub fn with_manifest(component: &[u8], manifest: &Manifest) -> Result<Vec<u8>, S
         }
         .into());
     }
-    let layout = Layout::of(component)?;
-    let carried = layout.catalog.map(Digest::of);
+    let carried = catalog_of(component)?;
     if manifest.catalog != carried {
         return Err(SignError::Catalog {
             manifest: manifest.catalog,
@@ -54,17 +54,18 @@ pub fn with_manifest(component: &[u8], manifest: &Manifest) -> Result<Vec<u8>, S
     let mut out = Vec::with_capacity(component.len() + 512);
     out.extend_from_slice(&component[..HEADER]);
     put_custom(&mut out, MANIFEST_SECTION, &manifest.write()?);
-    for section in layout.sections {
+    let replaced = [MANIFEST_SECTION, signature::NAME, signature::DELIMITER].map(str::as_bytes);
+    for section in Sections::new(component)? {
         let section = section.map_err(Refusal::from)?;
-        if section.name != MANIFEST_SECTION.as_bytes() && section.name != signature::NAME.as_bytes() {
+        if !replaced.contains(&section.name) {
             out.extend_from_slice(&component[section.start..section.end]);
         }
     }
     Ok(out)
 }
 
-/// Makes a policy's file: the component with this manifest, signed as a whole. A manifest and a signature that it
-/// already has are replaced. Anyone's `wasmsign2 verify` accepts what comes out.
+/// Makes a policy's file: the component with this manifest, signed as a whole. What [`with_manifest`] takes out is
+/// replaced. Anyone's `wasmsign2 verify` accepts what comes out.
 ///
 /// # Errors
 ///
@@ -92,9 +93,12 @@ pub fn sign(component: &[u8], manifest: &Manifest, key: &KeyPair) -> Result<Vec<
 ///
 /// Where the file is not a component, or is damaged.
 pub fn catalog_of(component: &[u8]) -> Result<Option<Digest>, Refusal> {
-    Ok(Layout::of(component)?.catalog.map(Digest::of))
-}
-
-fn or_none(digest: Option<Digest>) -> String {
-    digest.map_or_else(|| "none".into(), |digest| digest.to_string())
+    let mut catalog = None;
+    for section in Sections::new(component)? {
+        let section = section?;
+        if section.name == CATALOG_SECTION.as_bytes() {
+            catalog = Some(Digest::of(section.contents));
+        }
+    }
+    Ok(catalog)
 }
