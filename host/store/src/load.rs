@@ -52,6 +52,9 @@ pub enum LoadError {
     /// There is no compiled code, and it could not be made.
     #[error("the policy in force was not compiled: {0}")]
     Compile(#[from] Failed),
+    /// There is compiled code, made just now, and it cannot be used.
+    #[error("the policy in force was compiled, and yet: {0}")]
+    Code(#[from] Recompile),
     /// Something is wrong with the store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -128,7 +131,7 @@ impl Store {
                 ..*compiler
             };
             self.compile(&lock, &loaded.wasm, loaded.facts.digest, build, &compiler)?;
-            loaded.code = self.code(loaded.facts.digest, build);
+            loaded.code = Ok(self.code(loaded.facts.digest, build)?);
         }
         Ok(loaded)
     }

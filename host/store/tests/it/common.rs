@@ -10,31 +10,31 @@ use tempfile::TempDir;
 
 use crate::policies::Team;
 
-pub const BUILD: Build<'static> = Build {
+pub(crate) const BUILD: Build<'static> = Build {
     engine: "engine 1",
     host: "host 1",
     cpu: "baseline",
     magic: b"hpcwasm1",
 };
 
-pub const PLAIN: Change<'static> = Change {
+pub(crate) const PLAIN: Change<'static> = Change {
     allow_downgrade: false,
     compile: None,
 };
 
-pub const DOWNGRADE: Change<'static> = Change {
+pub(crate) const DOWNGRADE: Change<'static> = Change {
     allow_downgrade: true,
     compile: None,
 };
 
-pub struct House {
-    pub team: Team,
-    pub store: Store,
+pub(crate) struct House {
+    pub(crate) team: Team,
+    pub(crate) store: Store,
     folder: TempDir,
 }
 
 impl House {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self {
             team: Team::new(),
@@ -43,35 +43,35 @@ impl House {
         }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Installs the version and gives its bytes.
-    pub fn install(&self, version: &str) -> Vec<u8> {
+    pub(crate) fn install(&self, version: &str) -> Vec<u8> {
         let policy = self.team.policy(version);
         self.put(&policy, PLAIN).unwrap();
         policy
     }
 
-    pub fn put(&self, policy: &[u8], change: Change<'_>) -> Result<Changed, ChangeError> {
+    pub(crate) fn put(&self, policy: &[u8], change: Change<'_>) -> Result<Changed, ChangeError> {
         self.store
             .install(policy, "a file", change, &self.team.admission())
     }
 
     /// The version that would decide now.
-    pub fn in_force(&self) -> String {
+    pub(crate) fn in_force(&self) -> String {
         let loaded = self.store.load_active(&self.team.admission(), &BUILD).unwrap();
         loaded.facts.manifest.unwrap().version.to_string()
     }
 
-    pub fn object(&self, policy: &[u8]) -> PathBuf {
+    pub(crate) fn object(&self, policy: &[u8]) -> PathBuf {
         let digest = self.team.digest(policy).hex();
         self.store.root().join("objects").join(digest)
     }
 
     /// A program that writes what a compiler would, after running `before`. Each run leaves a line in `NAME.runs`.
-    pub fn program(&self, name: &str, before: &str) -> PathBuf {
+    pub(crate) fn program(&self, name: &str, before: &str) -> PathBuf {
         let path = self.path(name);
         let script = format!(
             "#!/bin/bash\n\
@@ -87,13 +87,13 @@ impl House {
         path
     }
 
-    pub fn runs(&self, name: &str) -> usize {
+    pub(crate) fn runs(&self, name: &str) -> usize {
         let runs = fs::read_to_string(self.path(&format!("{name}.runs"))).unwrap_or_default();
         runs.lines().count()
     }
 }
 
-pub fn compiler(program: &Path) -> Compiler<'_> {
+pub(crate) fn compiler(program: &Path) -> Compiler<'_> {
     Compiler {
         program,
         timeout: Duration::from_secs(60),
@@ -101,10 +101,10 @@ pub fn compiler(program: &Path) -> Compiler<'_> {
     }
 }
 
-pub fn soon() -> Instant {
+pub(crate) fn soon() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }
 
-pub fn set_mode(path: &Path, mode: u32) {
+pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }

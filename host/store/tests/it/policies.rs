@@ -12,6 +12,7 @@ static VERSIONS: LazyLock<Vec<Version>> = LazyLock::new(|| vec![Version::new(0, 
 
 static CONTRACT: LazyLock<Contract<'static>> = LazyLock::new(|| Contract {
     package: "holdpoint:policy",
+    world: "guest",
     export: "policy",
     versions: &VERSIONS,
     types: &[],
@@ -34,7 +35,7 @@ fn component() -> Vec<u8> {
     bytes
 }
 
-pub fn manifest(name: &str, version: &str) -> Manifest {
+pub(crate) fn manifest(name: &str, version: &str) -> Manifest {
     Manifest {
         name: name.into(),
         version: version.parse().unwrap(),
@@ -46,13 +47,13 @@ pub fn manifest(name: &str, version: &str) -> Manifest {
 }
 
 /// A policy's makers.
-pub struct Team {
-    pub key: KeyPair,
-    pub trust: Trust,
+pub(crate) struct Team {
+    pub(crate) key: KeyPair,
+    pub(crate) trust: Trust,
 }
 
 impl Team {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let key = KeyPair::generate().unwrap();
         let trust = Trust {
             keys: vec![trusted("team", &key)],
@@ -62,25 +63,25 @@ impl Team {
     }
 
     /// The policy `guard` of this version.
-    pub fn policy(&self, version: &str) -> Vec<u8> {
+    pub(crate) fn policy(&self, version: &str) -> Vec<u8> {
         self.sign(&manifest("guard", version))
     }
 
-    pub fn sign(&self, manifest: &Manifest) -> Vec<u8> {
+    pub(crate) fn sign(&self, manifest: &Manifest) -> Vec<u8> {
         sign(&component(), manifest, &self.key).unwrap()
     }
 
-    pub fn admission(&self) -> Admission<'_> {
+    pub(crate) fn admission(&self) -> Admission<'_> {
         admission(&self.trust)
     }
 
-    pub fn digest(&self, policy: &[u8]) -> Digest {
+    pub(crate) fn digest(&self, policy: &[u8]) -> Digest {
         let now = UtcTime::from(SystemTime::now());
         gate(policy, &self.trust, &CONTRACT, now).unwrap().facts().digest
     }
 }
 
-pub fn trusted(id: &str, key: &KeyPair) -> TrustedKey {
+pub(crate) fn trusted(id: &str, key: &KeyPair) -> TrustedKey {
     TrustedKey {
         id: id.into(),
         public: key.public(),
@@ -90,7 +91,7 @@ pub fn trusted(id: &str, key: &KeyPair) -> TrustedKey {
     }
 }
 
-pub fn admission(trust: &Trust) -> Admission<'_> {
+pub(crate) fn admission(trust: &Trust) -> Admission<'_> {
     Admission {
         trust,
         contract: &CONTRACT,

@@ -10,43 +10,51 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 #[derive(Clone)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// This body.
     Body(Vec<u8>),
     /// Bytes without end.
     Endless,
     /// Another address.
     Redirect(String),
-    /// This status and this header.
-    Status(u16, String),
+    /// This body for whoever has a bearer token, and this challenge for everybody else.
+    Guarded(Vec<u8>, String),
     /// Nothing at all, until the other side gives up.
     Silence,
 }
 
 /// Serves what was put under a path, and remembers what it was asked.
 #[derive(Clone, Default)]
-pub struct Site {
+pub(crate) struct Site {
     answers: Arc<Mutex<HashMap<String, Answer>>>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Site {
-    pub fn put(&self, path: &str, answer: Answer) {
+    pub(crate) fn put(&self, path: &str, answer: Answer) {
         self.answers.lock().unwrap().insert(path.into(), answer);
     }
 
+    /// Asks for a token before it gives the body that is there.
+    pub(crate) fn guard(&self, path: &str, challenge: &str) {
+        let mut answers = self.answers.lock().unwrap();
+        if let Some(Answer::Body(body)) = answers.get(path).cloned() {
+            answers.insert(path.into(), Answer::Guarded(body, challenge.into()));
+        }
+    }
+
     /// The head of every request, in lower case.
-    pub fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 
     /// Serves on a port of this machine, as long as the tests run.
-    pub fn serve(&self) -> SocketAddr {
+    pub(crate) fn serve(&self) -> SocketAddr {
         self.serve_with(Some)
     }
 
     /// The same with TLS. Gives the certificate, in PEM form.
-    pub fn serve_tls(&self) -> (SocketAddr, String) {
+    pub(crate) fn serve_tls(&self) -> (SocketAddr, String) {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -95,6 +103,12 @@ impl Site {
         let path = path.split('?').next().unwrap_or_default().to_owned();
         self.asked.lock().unwrap().push(head.to_lowercase());
         let answer = self.answers.lock().unwrap().get(&path).cloned();
+        let answer = match answer {
+            Some(Answer::Guarded(body, _)) if head.to_lowercase().contains("\r\nauthorization: bearer ") => {
+                Some(Answer::Body(body))
+            }
+            other => other,
+        };
         let stream = stream.get_mut();
         match answer {
             Some(Answer::Body(body)) => {
@@ -117,10 +131,10 @@ impl Site {
                     "HTTP/1.1 307 T\r\nlocation: {to}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
                 )?;
             }
-            Some(Answer::Status(status, header)) => {
+            Some(Answer::Guarded(_, challenge)) => {
                 write!(
                     stream,
-                    "HTTP/1.1 {status} S\r\n{header}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+                    "HTTP/1.1 401 U\r\nwww-authenticate: {challenge}\r\nconnection: close\r\n\r\n"
                 )?;
             }
             Some(Answer::Silence) => {
