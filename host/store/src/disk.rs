@@ -1,7 +1,7 @@
 //! Every change on disk, made so that a stop at any moment leaves the old or the new, and every guarded read.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -57,7 +57,7 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
     if file.metadata()?.len() == 0 {
         return Ok(true);
     }
-    io::Seek::seek(file, io::SeekFrom::End(-1))?;
+    file.seek(SeekFrom::End(-1))?;
     let mut last = [0];
     file.read_exact(&mut last)?;
     Ok(last == *b"\n")
@@ -71,7 +71,7 @@ pub(crate) fn make_folder(path: &Path, mode: u32) -> Result<(), StoreError> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
             made => made?,
         }
-        set_mode(&File::open(path)?, mode)?;
+        set_mode_of_folder(path, mode)?;
         flush_folder_of(path)
     };
     make().map_err(|cause: io::Error| StoreError::io(path, cause))
@@ -119,6 +119,28 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, StoreError
 
 /// The same, with the metadata of the file that was opened, whatever has its name by now.
 pub(crate) fn read_with_metadata(path: &Path, most: u64) -> Result<Option<(Vec<u8>, Metadata)>, StoreError> {
+    let Some((file, metadata)) = open(path)? else {
+        return Ok(None);
+    };
+    if metadata.len() > most {
+        return Err(StoreError::damaged(path, format!("is larger than {most} bytes")));
+    }
+    Ok(Some((read_rest(path, file, most)?, metadata)))
+}
+
+/// Reads the end of such a file: no more than so many bytes.
+pub(crate) fn read_end(path: &Path, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
+    let Some((mut file, metadata)) = open(path)? else {
+        return Ok(None);
+    };
+    let start = metadata.len().saturating_sub(most);
+    file.seek(SeekFrom::Start(start))
+        .map_err(|cause| StoreError::io(path, cause))?;
+    read_rest(path, file, most).map(Some)
+}
+
+/// Opens a file that only its owner can have written, looking at the opened file and not at its name.
+fn open(path: &Path) -> Result<Option<(File, Metadata)>, StoreError> {
     let io = |cause| StoreError::io(path, cause);
     let file = match not_through_links(OpenOptions::new().read(true)).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -129,12 +151,15 @@ pub(crate) fn read_with_metadata(path: &Path, most: u64) -> Result<Option<(Vec<u
     if !metadata.is_file() {
         return Err(StoreError::damaged(path, "is no file"));
     }
-    if metadata.len() > most {
-        return Err(StoreError::damaged(path, format!("is larger than {most} bytes")));
+    Ok(Some((file, metadata)))
+}
+
+fn read_rest(path: &Path, file: File, most: u64) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::new();
+    match file.take(most).read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(cause) => Err(StoreError::io(path, cause)),
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-    file.take(most).read_to_end(&mut bytes).map_err(io)?;
-    Ok(Some((bytes, metadata)))
 }
 
 fn flush_folder_of(path: &Path) -> io::Result<()> {
@@ -167,6 +192,12 @@ fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 }
 
 #[cfg(unix)]
+fn set_mode_of_folder(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+#[cfg(unix)]
 fn builder(mode: u32) -> DirBuilder {
     use std::os::unix::fs::DirBuilderExt as _;
     let mut builder = DirBuilder::new();
@@ -186,6 +217,11 @@ fn not_through_links(options: &mut OpenOptions) -> &mut OpenOptions {
 
 #[cfg(not(unix))]
 fn set_mode(_: &File, _: u32) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn set_mode_of_folder(_: &Path, _: u32) -> io::Result<()> {
     Ok(())
 }
 

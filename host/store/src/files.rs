@@ -18,8 +18,8 @@ use crate::{lock, owner};
 pub(crate) const FORMAT: u32 = 1;
 /// No small file is larger, in bytes.
 const SMALL: u64 = 256 * 1024;
-/// No history is larger, in bytes: some hundred thousand entries.
-const HISTORY: u64 = 64 * 1024 * 1024;
+/// So much of the history's end is read, in bytes: some ten thousand entries.
+const HISTORY: u64 = 8 * 1024 * 1024;
 
 /// The store's folder and what lies where in it.
 #[derive(Debug, Clone)]
@@ -200,9 +200,9 @@ impl Files {
         disk::append(&path, &line, self.file)
     }
 
-    /// The whole history, oldest first. Lines that cannot be read (one cut short by a power failure, say) are left out.
+    /// The history, oldest first. Lines that cannot be read (one cut short by a power failure, say) are left out.
     pub(crate) fn history(&self) -> Result<Vec<Entry>, StoreError> {
-        let bytes = disk::read(&self.history_file(), HISTORY)?.unwrap_or_default();
+        let bytes = disk::read_end(&self.history_file(), HISTORY)?.unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n');
         Ok(lines
             .filter_map(|line| serde_json::from_slice(line).ok())

@@ -202,6 +202,7 @@ impl Store {
     ) -> Result<Result<(Vec<u8>, Facts), Refusal>, StoreError> {
         let revoked = self.files.revoked()?;
         let folder = self.files.object(digest);
+        self.files.check_folder(&self.files.objects())?;
         self.files.check_folder(&folder)?;
         let path = folder.join("policy.wasm");
         let bytes =

@@ -325,7 +325,7 @@ impl Store {
         Ok(list.into_iter().map(|(_, kept)| kept).collect())
     }
 
-    /// All that happened, oldest first.
+    /// What happened, oldest first; of a very long history, the last 8 MiB.
     ///
     /// # Errors
     ///

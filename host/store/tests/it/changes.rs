@@ -228,3 +228,24 @@ fn revocations_cannot_be_forgotten_by_removing_their_file() {
     fs::remove_file(house.store.root().join("revoked.json")).unwrap();
     assert!(house.store.load_active(&house.team.admission(), &BUILD).is_err());
 }
+
+#[test]
+fn a_torn_line_and_a_long_history_are_no_obstacle() {
+    let house = House::new();
+    house.install("1.0.0");
+    let file = house.store.root().join("history.jsonl");
+    let line = fs::read_to_string(&file).unwrap();
+    // 9 MiB of old entries, and half a line after them.
+    let filler = line
+        .replace("1.0.0", "0.0.1")
+        .repeat(9 * 1024 * 1024 / line.len() + 1);
+    fs::write(&file, filler + &line + &line[..line.len() / 2]).unwrap();
+    house.install("1.1.0");
+    let history = house.store.history().unwrap();
+    let [.., first, second] = history.as_slice() else {
+        panic!()
+    };
+    assert_eq!(first.version.as_ref().unwrap().to_string(), "1.0.0");
+    assert_eq!(second.version.as_ref().unwrap().to_string(), "1.1.0");
+    assert!(history.len() as u64 * line.len() as u64 <= 8 * 1024 * 1024);
+}

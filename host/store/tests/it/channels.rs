@@ -157,7 +157,7 @@ fn an_older_document_is_a_rolled_back_mirror() {
         Err(ChannelError::RolledBack { .. })
     ));
     publish(&house, &house.team.policy("1.2.0"), |channel| {
-        channel.issued = UtcTime::from_unix(1)
+        channel.issued = UtcTime::from_unix(1);
     });
     assert!(matches!(
         believed(pull(&house, PLAIN)),
@@ -173,7 +173,7 @@ fn an_older_document_is_a_rolled_back_mirror() {
 fn a_version_counts_as_seen_even_where_it_could_not_be_fetched() {
     let house = House::new();
     publish(&house, &house.team.policy("1.1.0"), |channel| {
-        channel.location = "nowhere.wasm".into()
+        channel.location = "nowhere.wasm".into();
     });
     assert!(matches!(
         pull(&house, PLAIN),
@@ -206,7 +206,7 @@ fn another_channels_document_is_not_taken_for_this_ones() {
     publish(&house, &house.team.policy("1.0.0"), |_| {});
     pull(&house, PLAIN).unwrap();
     publish(&house, &house.team.policy("1.1.0"), |channel| {
-        channel.channel = "testing".into()
+        channel.channel = "testing".into();
     });
     assert!(matches!(
         believed(pull(&house, PLAIN)),
@@ -362,7 +362,7 @@ fn a_channel_leads_to_no_other_host() {
     );
 
     let naming = site(&house, &policy, |channel| {
-        channel.location = format!("http://{other}/guard-1.0.0.wasm")
+        channel.location = format!("http://{other}/guard-1.0.0.wasm");
     });
     let led = believed(pull_from(
         &house,

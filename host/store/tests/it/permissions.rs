@@ -23,6 +23,7 @@ fn what_others_may_write_is_refused_with_the_command_that_mends_it() {
     for path in [
         root.to_owned(),
         root.join("active"),
+        root.join("objects"),
         root.join("revoked.json"),
         object.clone(),
         object.join("policy.wasm"),

@@ -78,7 +78,7 @@ impl Registry {
             let path = location
                 .trim()
                 .strip_prefix(&format!("http://{}", self.address))
-                .unwrap_or(location.trim());
+                .unwrap_or_else(|| location.trim());
             let answer = self.send(
                 "PUT",
                 &format!("{path}&digest={digest}"),
