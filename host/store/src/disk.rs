@@ -155,7 +155,8 @@ fn open(path: &Path) -> Result<Option<(File, Metadata)>, StoreError> {
 }
 
 fn read_rest(path: &Path, file: File, most: u64) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = Vec::new();
+    let length = file.metadata().map_or(0, |metadata| metadata.len().min(most));
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     match file.take(most).read_to_end(&mut bytes) {
         Ok(_) => Ok(bytes),
         Err(cause) => Err(StoreError::io(path, cause)),
