@@ -61,8 +61,8 @@ pub enum KeyError {
 }
 
 /// Names a key: the first 12 bytes of HMAC-SHA-256 of the text `key_id` with the raw public key as its key, as 24
-/// hexadecimal digits. It is the id that `wasmsign2` gives a key by default, so both tools name keys alike. An id is a
-/// name, never a proof: whoever is looked up by it still has to verify.
+/// hexadecimal digits. It is the id that `wasmsign2` gives a key by default, and its command line verifies no
+/// signature under any other. An id is a name, never a proof: whoever is looked up by it still has to verify.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId([u8; Self::BYTES]);
 

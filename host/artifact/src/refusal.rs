@@ -161,7 +161,8 @@ pub enum Refusal {
     },
     /// Built against another version of the contract.
     #[error(
-        "the policy is built against {package} {wit}, and this host serves {}: update the host, or install a build for what it serves",
+        "the policy is built against {package} {wit}, and this host serves {}: update the host, or \
+         install a build for what it serves",
         list(served)
     )]
     UnservedWit {

@@ -24,7 +24,9 @@ pub fn contract(versions: &[Version]) -> Contract<'_> {
 /// Trusts one key that no fuzzer has: what passes with a signature has forged one.
 pub fn trust(signature: Signature) -> Trust {
     // RFC 8032, section 7.1, test 1.
-    let public = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n";
+    let public = "-----BEGIN PUBLIC KEY-----\n\
+        MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n\
+        -----END PUBLIC KEY-----\n";
     Trust {
         signature,
         keys: vec![TrustedKey {

@@ -38,7 +38,7 @@ fn it_verifies_what_sign_made() {
     let named = public(&KEY).attach_default_key_id();
     assert!(
         named.verify(&mut &signed()[..], None).is_ok(),
-        "with its own key ids too"
+        "as its command line does, by id"
     );
     assert!(
         public(&KEY)
