@@ -1,0 +1,51 @@
+//! Whom the host trusts: from its configuration alone, never from what a file carries.
+
+use crate::digest::Digest;
+use crate::keys::PublicKey;
+use crate::time::UtcTime;
+
+/// Whether a policy's file has to be signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Signature {
+    /// An unsigned file is refused. A file that was stripped of its signature is an unsigned file.
+    #[default]
+    Required,
+    /// An unsigned file may pass. One that carries a signature still has to be signed rightly and by a trusted key.
+    NotRequired,
+}
+
+/// A key that may sign policies. Rotation is two of them whose dates overlap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedKey {
+    /// What the operator calls it. Unless there is a name, [`PublicKey::id`].
+    pub id: String,
+    /// The key.
+    pub public: PublicKey,
+    /// The first second at which it counts.
+    pub not_before: Option<UtcTime>,
+    /// The last second at which it counts.
+    pub not_after: Option<UtcTime>,
+    /// Whether it counts no more, whatever its dates. A key that is listed twice is revoked by either.
+    pub revoked: bool,
+}
+
+/// Whom the host trusts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trust {
+    /// Whether a policy has to be signed.
+    pub signature: Signature,
+    /// Whose signatures count.
+    pub keys: Vec<TrustedKey>,
+    /// Policies that are refused whoever signed them: a policy's digest, which holds however often it is signed anew,
+    /// or the digest of a whole file.
+    pub revoked_policies: Vec<Digest>,
+}
+
+impl Trust {
+    /// Whether any entry revokes this key.
+    pub(crate) fn revokes(&self, key: &PublicKey) -> bool {
+        self.keys
+            .iter()
+            .any(|listed| listed.revoked && listed.public == *key)
+    }
+}

@@ -1,0 +1,39 @@
+//! The gate, as the store passes every policy through it.
+
+use std::borrow::Cow;
+
+use holdpoint_artifact::{Admitted, Contract, Facts, Refusal, Trust, UtcTime, gate};
+
+use crate::entries::Revoked;
+
+/// By what a policy is let in: all of it from the host, nothing from the store but what it adds to the revoked.
+#[derive(Debug, Clone, Copy)]
+pub struct Admission<'a> {
+    /// Whom the host's configuration trusts.
+    pub trust: &'a Trust,
+    /// What the host serves and lends.
+    pub contract: &'a Contract<'a>,
+    /// The time.
+    pub now: UtcTime,
+}
+
+impl Admission<'_> {
+    /// Passes the bytes through the gate.
+    pub(crate) fn admit(&self, bytes: &[u8], revoked: &Revoked) -> Result<Facts, Refusal> {
+        let trust = self.trust_but(revoked);
+        gate(bytes, &trust, self.contract, self.now).map(Admitted::into_facts)
+    }
+
+    /// The configuration's trust without what the store knows to be revoked.
+    pub(crate) fn trust_but(&self, revoked: &Revoked) -> Cow<'_, Trust> {
+        if revoked.policies.is_empty() && revoked.keys.is_empty() {
+            return Cow::Borrowed(self.trust);
+        }
+        let mut trust = self.trust.clone();
+        trust.revoked_policies.extend(&revoked.policies);
+        for key in &mut trust.keys {
+            key.revoked |= revoked.names(&key.id) || revoked.names(&key.public.id().to_string());
+        }
+        Cow::Owned(trust)
+    }
+}

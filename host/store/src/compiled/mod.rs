@@ -1,0 +1,192 @@
+//! Compiled code: made by another program, kept beside the policy, and used only where nobody else can have made it.
+
+mod limits;
+mod record;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use std::{fs, io};
+
+use holdpoint_artifact::Digest;
+use thiserror::Error;
+
+use crate::child::{ChildError, run};
+use crate::disk;
+use crate::error::StoreError;
+use crate::lock::Lock;
+use crate::owner;
+use crate::store::Store;
+
+use limits::limit;
+use record::Record;
+
+/// No compiled code is larger, in bytes. That of a policy with a Python interpreter in it has 29 MB.
+const LARGEST_CODE: u64 = 512 * 1024 * 1024;
+/// The key that authenticates records, in bytes.
+const KEY: u64 = 32;
+
+/// For what the code has to be made. All three texts are compared for equality only.
+#[derive(Debug, Clone, Copy)]
+pub struct Build<'a> {
+    /// The engine's settings and its compatibility hash.
+    pub engine: &'a str,
+    /// The host's build.
+    pub host: &'a str,
+    /// The processor that the code may count on.
+    pub cpu: &'a str,
+    /// What compiled code begins with, before the SHA-256 of the file that was compiled.
+    pub magic: &'a [u8],
+}
+
+/// The program that compiles, and what it may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Compiler<'a> {
+    /// The program: `PROGRAM DIR/policy.wasm` writes `DIR/policy.cwasm`.
+    pub program: &'a Path,
+    /// How long it may take, both by the clock and in processor time.
+    pub timeout: Duration,
+    /// How much address space it may use, in bytes.
+    pub memory: u64,
+}
+
+/// Why kept code is not used, so that it has to be made anew.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Recompile {
+    /// There is none.
+    #[error("there is no compiled code")]
+    Missing,
+    /// It was made for something else.
+    #[error("the compiled code is for another {what} ({theirs})")]
+    Other {
+        /// What differs: policy, engine, host or processor.
+        what: &'static str,
+        /// What it is for.
+        theirs: String,
+    },
+    /// Its record was not written with the store's key.
+    #[error("the record of the compiled code was not written by this store")]
+    NotAuthentic,
+    /// It is not what its record says.
+    #[error("the compiled code is not what was compiled: its SHA-256 is another")]
+    Changed,
+    /// It does not say that it is the code of the file that its record names.
+    #[error("the compiled code does not begin as it should")]
+    Header,
+    /// It cannot be read, or others may have written it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why no code could be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Failed {
+    /// The program did not do it.
+    #[error("{program}: {cause}")]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// What happened to it, or its own words.
+        cause: ChildError,
+    },
+    /// What it wrote is not compiled code of this policy.
+    #[error("{0} wrote no compiled code of this policy for this host; are they of the same release?")]
+    Result(PathBuf),
+    /// Something is wrong with the store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Store {
+    /// The kept code of a policy, in memory, or why it is not used.
+    pub(crate) fn code(&self, policy: Digest, build: &Build<'_>) -> Result<Vec<u8>, Recompile> {
+        let folder = self.files.object(policy);
+        let (record_path, code_path) = paths(&folder);
+        let (record, record_metadata) =
+            disk::read_with_metadata(&record_path, 64 * 1024)?.ok_or(Recompile::Missing)?;
+        let record = Record::read(&record).ok_or(Recompile::NotAuthentic)?;
+        record.is_for(policy, build)?;
+        let (code, code_metadata) =
+            disk::read_with_metadata(&code_path, LARGEST_CODE)?.ok_or(Recompile::Missing)?;
+        if !has_header(&code, record.file, build) {
+            return Err(Recompile::Header);
+        }
+        let mut proven = owner::is_out_of_reach(&record_metadata) && owner::is_out_of_reach(&code_metadata);
+        for folder in [&self.files.root, &self.files.objects(), &folder] {
+            proven &= owner::is_out_of_reach(&self.files.check_folder(folder)?);
+        }
+        if !proven {
+            if !record.is_authentic(&self.key()?) {
+                return Err(Recompile::NotAuthentic);
+            }
+            if Digest::of(&code) != record.code {
+                return Err(Recompile::Changed);
+            }
+        }
+        Ok(code)
+    }
+
+    /// Compiles bytes that the gate let in, and keeps the code.
+    pub(crate) fn compile(
+        &self,
+        _: &Lock,
+        bytes: &[u8],
+        policy: Digest,
+        build: &Build<'_>,
+        compiler: &Compiler<'_>,
+    ) -> Result<(), Failed> {
+        let program = compiler.program;
+        let unusable = |cause| Failed::from(StoreError::io(program, cause));
+        let program_metadata = fs::metadata(program).map_err(unusable)?;
+        owner::check(program, &program_metadata)?;
+
+        // Emptied by whoever takes the lock next, should this process not live to do it.
+        let workplace = self.files.scratch().join("compile");
+        disk::make_folder(&workplace, 0o700)?;
+        let source = workplace.join("policy.wasm");
+        disk::replace(&self.files.scratch(), &source, bytes, 0o600)?;
+
+        let mut command = Command::new(program);
+        command.arg(&source).current_dir(&workplace).env_clear();
+        limit(&mut command, compiler.memory, compiler.timeout, LARGEST_CODE);
+        let done = run(&mut command, b"", compiler.timeout);
+        done.map_err(|cause| Failed::Program {
+            program: program.to_owned(),
+            cause,
+        })?;
+        let code = disk::read(&workplace.join("policy.cwasm"), LARGEST_CODE)?.unwrap_or_default();
+        disk::empty(&self.files.scratch())?;
+        let file = Digest::of(bytes);
+        if !has_header(&code, file, build) {
+            return Err(Failed::Result(program.to_owned()));
+        }
+        let record = Record::new(policy, file, build, Digest::of(&code), &self.key()?);
+        let (record_path, code_path) = paths(&self.files.object(policy));
+        self.files.write(&code_path, &code)?;
+        self.files.write_json(&record_path, &record)?;
+        Ok(())
+    }
+
+    /// The store's own key.
+    fn key(&self) -> Result<Vec<u8>, StoreError> {
+        let path = self.files.key();
+        let (key, metadata) = disk::read_with_metadata(&path, KEY)?
+            .ok_or_else(|| StoreError::io(&path, io::ErrorKind::NotFound.into()))?;
+        owner::check_private(&path, &metadata)?;
+        if key.len() as u64 != KEY {
+            return Err(StoreError::damaged(&path, "is no key of this store"));
+        }
+        Ok(key)
+    }
+}
+
+fn paths(folder: &Path) -> (PathBuf, PathBuf) {
+    (folder.join("compiled.json"), folder.join("policy.cwasm"))
+}
+
+fn has_header(code: &[u8], file: Digest, build: &Build<'_>) -> bool {
+    code.strip_prefix(build.magic)
+        .is_some_and(|rest| rest.starts_with(file.as_bytes()))
+}

@@ -1,0 +1,246 @@
+//! What is in force, as the hook loads it.
+
+use std::fmt;
+use std::time::Instant;
+
+use holdpoint_artifact::{Digest, Facts, LARGEST, Refusal, UtcTime};
+use thiserror::Error;
+
+use crate::admission::Admission;
+use crate::compiled::{Build, Compiler, Failed, Recompile};
+use crate::disk;
+use crate::entries::{Entry, What, title};
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// The policy in force: let in by the gate just now, from the very bytes that are here.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Which one it is.
+    pub facts: Facts,
+    /// The component.
+    pub wasm: Vec<u8>,
+    /// Its compiled code, header first, read once: what was checked is this memory. Or why it has to be made anew.
+    pub code: Result<Vec<u8>, Recompile>,
+    /// Where this is not the policy that was put in force.
+    pub fallback: Option<Fallback>,
+}
+
+/// The policy that was put in force is broken, so the last good one is in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fallback {
+    /// Which one is broken.
+    pub wanted: Digest,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// There is no policy that may decide: every call is denied.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// Nothing was ever installed.
+    #[error("no policy is installed in the store; install one: holdpoint policy install FILE")]
+    Nothing,
+    /// The gate turns the active policy away (it expired, it was revoked, its key is trusted no more). That is a
+    /// decision and no accident, so nothing else takes its place by itself.
+    #[error("the policy in force was refused: {0} (install another, or go back: holdpoint policy rollback)")]
+    Refused(#[from] Refusal),
+    /// The active policy is broken, and so is every one before it.
+    #[error("the policy in force is broken ({0}), and there is no good one before it; install it again")]
+    Broken(String),
+    /// There is no compiled code, and it could not be made.
+    #[error("the policy in force was not compiled: {0}")]
+    Compile(#[from] Failed),
+    /// There is compiled code, made just now, and it cannot be used.
+    #[error("the policy in force was compiled, and yet: {0}")]
+    Code(#[from] Recompile),
+    /// Something is wrong with the store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What `doctor` and the log say of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// Nothing can be loaded.
+    Unusable(String),
+    /// The last good policy is in force instead of the one that was put in force.
+    FellBack {
+        /// What is broken.
+        fallback: Fallback,
+        /// What is in force.
+        in_force: Facts,
+    },
+    /// The last change failed, and nothing came after it.
+    NotChanged(Entry),
+    /// The policy in force came from a channel that has not been heard of for longer than it said it would be silent.
+    Stale {
+        /// The channel's address.
+        channel: String,
+        /// Until when what it said was to be believed.
+        expired: UtcTime,
+    },
+}
+
+impl Store {
+    /// Loads the policy in force through the gate, and its compiled code as far as that can be trusted.
+    ///
+    /// A broken one (missing, unreadable, not the bytes that were installed) is replaced by the last good one before
+    /// it, and [`Loaded::fallback`] says so. One that the gate refuses is not.
+    ///
+    /// # Errors
+    ///
+    /// Where no policy may decide.
+    pub fn load_active(&self, admission: &Admission<'_>, build: &Build<'_>) -> Result<Loaded, LoadError> {
+        let (wasm, facts, fallback) = self.pick(admission)?;
+        Ok(Loaded {
+            code: self.code(facts.digest, build),
+            facts,
+            wasm,
+            fallback,
+        })
+    }
+
+    /// The same, with compiled code in any case: where there is none, one process makes it and all others wait, each
+    /// until its own deadline.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::load_active`]; [`LoadError::Compile`] where the code cannot be made, and [`StoreError::Busy`] where
+    /// another process was not done in time.
+    pub fn compile_once(
+        &self,
+        admission: &Admission<'_>,
+        build: &Build<'_>,
+        compiler: &Compiler<'_>,
+        deadline: Instant,
+    ) -> Result<Loaded, LoadError> {
+        let loaded = self.load_active(admission, build)?;
+        if loaded.code.is_ok() {
+            return Ok(loaded);
+        }
+        let lock = self.write_until(deadline)?;
+        let mut loaded = self.load_active(admission, build)?;
+        if loaded.code.is_err() {
+            let compiler = Compiler {
+                timeout: compiler
+                    .timeout
+                    .min(deadline.saturating_duration_since(Instant::now())),
+                ..*compiler
+            };
+            self.compile(&lock, &loaded.wasm, loaded.facts.digest, build, &compiler)?;
+            loaded.code = Ok(self.code(loaded.facts.digest, build)?);
+        }
+        Ok(loaded)
+    }
+
+    /// What is wrong, for `doctor` and the log; nothing where all is well.
+    #[must_use]
+    pub fn troubles(&self, admission: &Admission<'_>) -> Vec<Trouble> {
+        let mut troubles = Vec::new();
+        match self.pick(admission) {
+            Ok((_, in_force, Some(fallback))) => troubles.push(Trouble::FellBack { fallback, in_force }),
+            Ok((_, _, None)) => {}
+            Err(error) => troubles.push(Trouble::Unusable(error.to_string())),
+        }
+        match self.later_troubles(admission) {
+            Ok(later) => troubles.extend(later),
+            Err(error) => troubles.push(Trouble::Unusable(error.to_string())),
+        }
+        troubles
+    }
+
+    /// What went wrong after the policy in force was installed.
+    fn later_troubles(&self, admission: &Admission<'_>) -> Result<Vec<Trouble>, StoreError> {
+        let last = self
+            .history()?
+            .into_iter()
+            .rfind(|entry| entry.what != What::Revoke);
+        let failed = last.filter(|entry| entry.what == What::Failure);
+        let mut troubles: Vec<_> = failed.map(Trouble::NotChanged).into_iter().collect();
+        if let Some(activation) = self.files.activation()? {
+            let from = activation.entry.from.unwrap_or_default();
+            let seen = self.files.channels()?.remove(&from);
+            troubles.extend(
+                seen.filter(|seen| admission.now > seen.expires)
+                    .map(|seen| Trouble::Stale {
+                        channel: from,
+                        expired: seen.expires,
+                    }),
+            );
+        }
+        Ok(troubles)
+    }
+
+    /// The bytes and facts of what decides.
+    fn pick(&self, admission: &Admission<'_>) -> Result<(Vec<u8>, Facts, Option<Fallback>), LoadError> {
+        let activation = self.files.activation()?.ok_or(LoadError::Nothing)?;
+        let why = match self.admitted(activation.facts.digest, admission) {
+            Ok(admitted) => {
+                let (wasm, facts) = admitted?;
+                return Ok((wasm, facts, None));
+            }
+            Err(error @ (StoreError::Damaged { .. } | StoreError::Io { .. })) => error.to_string(),
+            Err(error) => return Err(error.into()),
+        };
+        for digest in activation.earlier {
+            if let Ok(Ok((wasm, facts))) = self.admitted(digest, admission) {
+                let wanted = activation.facts.digest;
+                return Ok((wasm, facts, Some(Fallback { wanted, why })));
+            }
+        }
+        Err(LoadError::Broken(why))
+    }
+
+    /// A kept policy, let in by the gate; or the gate's refusal, where these are the bytes that were installed.
+    pub(crate) fn admitted(
+        &self,
+        digest: Digest,
+        admission: &Admission<'_>,
+    ) -> Result<Result<(Vec<u8>, Facts), Refusal>, StoreError> {
+        let revoked = self.files.revoked()?;
+        let folder = self.files.object(digest);
+        self.files.check_folder(&self.files.objects())?;
+        self.files.check_folder(&folder)?;
+        let path = folder.join("policy.wasm");
+        let bytes =
+            disk::read(&path, LARGEST as u64)?.ok_or_else(|| StoreError::damaged(&path, "is missing"))?;
+        match admission.admit(&bytes, &revoked) {
+            Ok(facts) if facts.digest == digest => Ok(Ok((bytes, facts))),
+            Err(refusal) if self.is_as_installed(digest, &bytes)? => Ok(Err(refusal)),
+            _ => Err(StoreError::damaged(&path, "is not what was installed")),
+        }
+    }
+
+    fn is_as_installed(&self, digest: Digest, bytes: &[u8]) -> Result<bool, StoreError> {
+        let kept = self.files.facts(digest)?;
+        Ok(kept.is_some_and(|kept| kept.file == Digest::of(bytes)))
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable(why) => f.write_str(why),
+            Self::FellBack { fallback, in_force } => write!(
+                f,
+                "the policy {} is broken ({}); the last good one, {}, is in force",
+                fallback.wanted,
+                fallback.why,
+                title(in_force)
+            ),
+            Self::NotChanged(entry) => write!(
+                f,
+                "the last change of the policy failed ({}); what was in force before still is",
+                entry.why.as_deref().unwrap_or("no reason was written down")
+            ),
+            Self::Stale { channel, expired } => write!(
+                f,
+                "nothing was heard of the channel {channel} since {expired}, when it should have been renewed: its \
+                 updates may be held back"
+            ),
+        }
+    }
+}

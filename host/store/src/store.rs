@@ -1,0 +1,444 @@
+//! The store: what is kept, what is in force, and how that changes.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use holdpoint_artifact::{Digest, Facts, Refusal, Version};
+use thiserror::Error;
+
+use crate::admission::Admission;
+use crate::compiled::{Build, Compiler, Failed};
+use crate::disk;
+use crate::entries::{Activation, Entry, KeptFacts, Revoked, What, follows, title, version};
+use crate::error::StoreError;
+use crate::files::{FORMAT, Files};
+use crate::lock::{self, Lock};
+
+/// How long a writer waits for another: longer than compiling a large policy takes.
+const WRITERS_WAIT: Duration = Duration::from_secs(60);
+/// So many ways back are remembered.
+const WAYS_BACK: usize = 16;
+
+/// A folder of policies, one of which is in force. See the crate's documentation for what lies where.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pub(crate) files: Files,
+}
+
+/// How a policy is put in force.
+#[derive(Debug, Clone, Copy)]
+pub struct Change<'a> {
+    /// Whether it may be older than what is in force, or of another name, or without a version to compare.
+    pub allow_downgrade: bool,
+    /// With what it is compiled before that; none leaves it to be compiled later.
+    pub compile: Option<(&'a Build<'a>, &'a Compiler<'a>)>,
+}
+
+/// A change of what is in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// What is in force now.
+    pub now: Facts,
+    /// What was in force before.
+    pub before: Option<Facts>,
+    /// What the history calls it; none where it was in force already.
+    pub what: Option<What>,
+}
+
+/// A policy is not in force now; what was in force before still is.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// The gate turned it away.
+    #[error("the policy was refused: {0}")]
+    Refused(#[from] Refusal),
+    /// It does not follow what is in force.
+    #[error(
+        "{} is not newer than {}, which is in force; where that is meant, say so with --allow-downgrade",
+        title(.offered),
+        title(.in_force)
+    )]
+    Downgrade {
+        /// What was to be installed.
+        offered: Box<Facts>,
+        /// What stays in force.
+        in_force: Box<Facts>,
+    },
+    /// It cannot be compiled for this host.
+    #[error("the policy was not compiled: {0}")]
+    Compile(#[from] Failed),
+    /// Something is wrong with the store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Which kept policy is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// The one with this digest.
+    Digest(Digest),
+    /// The one of this version that was in force last.
+    Version(Version),
+}
+
+/// What is revoked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// One policy, by its digest.
+    Policy(Digest),
+    /// Everything that a key signed, by the key's id.
+    Key(String),
+}
+
+/// A policy in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Which one.
+    pub facts: Facts,
+    /// Whether it is the one that was put in force.
+    pub active: bool,
+    /// Whether it or its key is revoked in the store.
+    pub revoked: bool,
+    /// When it was put in force last, by whom and from where; none where it never was.
+    pub last: Option<Entry>,
+}
+
+impl Store {
+    /// Opens a store that is there.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoStore`], and where others than the user and root may write to it or to the way there.
+    pub fn open(root: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            files: Files::open(root)?,
+        })
+    }
+
+    /// Opens a store, or makes an empty one. Run by root it can be read by everybody, as a managed machine's hooks need
+    /// it; else by this user only.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`], and where the folder cannot be made.
+    pub fn create(root: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            files: Files::create(root, Instant::now() + WRITERS_WAIT)?,
+        })
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.files.root
+    }
+
+    /// Lets a policy in, keeps it and puts it in force. A stop at any moment leaves the old or the new one in force.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps it out. It is written down in the history, and what was in force stays in force.
+    pub fn install(
+        &self,
+        bytes: &[u8],
+        origin: &str,
+        change: Change<'_>,
+        admission: &Admission<'_>,
+    ) -> Result<Changed, ChangeError> {
+        let lock = self.write()?;
+        let done = self.try_install(&lock, bytes, origin, change, admission);
+        if let Err(error) = &done {
+            let mut entry = Entry::now(What::Failure).because(error).from(origin);
+            entry.file = Some(Digest::of(bytes));
+            self.write_down_failure(entry);
+        }
+        done
+    }
+
+    fn try_install(
+        &self,
+        lock: &Lock,
+        bytes: &[u8],
+        origin: &str,
+        change: Change<'_>,
+        admission: &Admission<'_>,
+    ) -> Result<Changed, ChangeError> {
+        let facts = admission.admit(bytes, &self.files.revoked()?)?;
+        let activation = self.files.activation()?;
+        let before = activation.as_ref().map(Activation::facts);
+        if before
+            .as_ref()
+            .is_some_and(|before| before.digest == facts.digest)
+        {
+            self.files.keep(bytes, &facts)?;
+            self.compile_for(lock, bytes, &facts, change)?;
+            if self
+                .files
+                .history()?
+                .last()
+                .is_some_and(|last| last.what == What::Failure)
+            {
+                let entry = Entry::now(What::Confirmed).of(&facts).from(origin);
+                self.files.append(&entry)?;
+            }
+            return Ok(Changed {
+                now: facts,
+                before,
+                what: None,
+            });
+        }
+        let newer = before.as_ref().is_none_or(|before| follows(&facts, before));
+        let what = match (&before, newer) {
+            (Some(before), false) if !change.allow_downgrade => {
+                return Err(ChangeError::Downgrade {
+                    offered: Box::new(facts),
+                    in_force: Box::new(before.clone()),
+                });
+            }
+            (_, false) => What::Downgrade,
+            (_, true) => What::Install,
+        };
+        let kept = self.files.keep(bytes, &facts)?;
+        self.compile_for(lock, bytes, &facts, change)?;
+        let mut earlier = activation.map_or_else(Vec::new, |old| {
+            let mut earlier = old.earlier;
+            earlier.insert(0, old.facts.digest);
+            earlier
+        });
+        earlier.retain(|digest| *digest != facts.digest);
+        earlier.truncate(WAYS_BACK);
+        let entry = Entry::now(what).of(&facts).from(origin);
+        self.put_in_force(kept, earlier, entry)?;
+        Ok(Changed {
+            now: facts,
+            before,
+            what: Some(what),
+        })
+    }
+
+    /// Goes back to the policy that was in force before, or to a kept one that is named. It has to pass the gate anew,
+    /// so that nothing revoked or expired comes back.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoWayBack`] and [`StoreError::Unknown`], and whatever keeps the policy out.
+    pub fn rollback(
+        &self,
+        to: Option<&Which>,
+        compile: Option<(&Build<'_>, &Compiler<'_>)>,
+        admission: &Admission<'_>,
+    ) -> Result<Changed, ChangeError> {
+        let lock = self.write()?;
+        let done = self.try_rollback(&lock, to, compile, admission);
+        if let Err(error) = &done {
+            self.write_down_failure(Entry::now(What::Failure).because(error));
+        }
+        done
+    }
+
+    fn try_rollback(
+        &self,
+        lock: &Lock,
+        to: Option<&Which>,
+        compile: Option<(&Build<'_>, &Compiler<'_>)>,
+        admission: &Admission<'_>,
+    ) -> Result<Changed, ChangeError> {
+        let activation = self.files.activation()?.ok_or(StoreError::NoWayBack)?;
+        let target = match to {
+            Some(which) => self.find(which)?,
+            None => *activation.earlier.first().ok_or(StoreError::NoWayBack)?,
+        };
+        let (bytes, facts) = self.admitted(target, admission)??;
+        let change = Change {
+            allow_downgrade: true,
+            compile,
+        };
+        self.compile_for(lock, &bytes, &facts, change)?;
+        let earlier = self.ways_back_from(&facts, &activation);
+        let before = Some(activation.facts());
+        let kept = KeptFacts::new(&facts, Digest::of(&bytes));
+        self.put_in_force(kept, earlier, Entry::now(What::Rollback).of(&facts))?;
+        Ok(Changed {
+            now: facts,
+            before,
+            what: Some(What::Rollback),
+        })
+    }
+
+    /// Revokes a policy or a key in this store, on top of what the configuration revokes. What is in force does not
+    /// change; where that is revoked now, it is not loaded any more, and every call is denied until another is put in
+    /// force. Answers whether that is so.
+    ///
+    /// # Errors
+    ///
+    /// Where the store cannot be written.
+    pub fn revoke(&self, target: &Target, why: &str) -> Result<bool, StoreError> {
+        let _lock = self.write()?;
+        let mut revoked = self.files.revoked()?;
+        let mut entry = Entry::now(What::Revoke).because(why);
+        match target {
+            Target::Policy(digest) => {
+                if let Some(kept) = self.files.facts(*digest).ok().flatten() {
+                    entry = entry.of(&kept.facts());
+                }
+                entry.digest = Some(*digest);
+                push_new(&mut revoked.policies, *digest);
+            }
+            Target::Key(id) => {
+                entry.key = Some(id.clone());
+                push_new(&mut revoked.keys, id.clone());
+            }
+        }
+        self.files.write_revoked(&revoked)?;
+        self.files.append(&entry)?;
+        let active = self.files.activation()?.map(|activation| activation.facts());
+        Ok(active.is_some_and(|facts| is_revoked(&facts, &revoked)))
+    }
+
+    /// Everything that is kept, in the order in which it was put in force last.
+    ///
+    /// # Errors
+    ///
+    /// Where the store cannot be read.
+    pub fn list(&self) -> Result<Vec<Kept>, StoreError> {
+        let active = self.files.activation()?.map(|activation| activation.facts.digest);
+        let revoked = self.files.revoked()?;
+        let history = self.history()?;
+        let mut list = Vec::new();
+        for digest in self.files.kept()? {
+            let Some(kept) = self.files.facts(digest)? else {
+                continue;
+            };
+            let facts = kept.facts();
+            let last = history
+                .iter()
+                .rposition(|entry| entry.puts_in_force() && entry.digest == Some(digest));
+            let kept = Kept {
+                active: active == Some(digest),
+                revoked: is_revoked(&facts, &revoked),
+                last: last.map(|at| history[at].clone()),
+                facts,
+            };
+            list.push((last, kept));
+        }
+        list.sort_by_key(|(last, _)| *last);
+        Ok(list.into_iter().map(|(_, kept)| kept).collect())
+    }
+
+    /// What happened, oldest first; of a very long history, the last 8 MiB.
+    ///
+    /// # Errors
+    ///
+    /// Where the store cannot be read.
+    pub fn history(&self) -> Result<Vec<Entry>, StoreError> {
+        let mut history = self.files.history()?;
+        history.extend(self.unwritten(&history)?);
+        Ok(history)
+    }
+
+    /// The activation's entry, where a stop kept it from being written down.
+    fn unwritten(&self, history: &[Entry]) -> Result<Option<Entry>, StoreError> {
+        let entry = self.files.activation()?.map(|activation| activation.entry);
+        let last = history.iter().rfind(|entry| entry.puts_in_force());
+        Ok(entry.filter(|entry| Some(entry) != last))
+    }
+
+    /// Takes the writer's lock and clears up after a writer that was stopped.
+    pub(crate) fn write(&self) -> Result<Lock, StoreError> {
+        self.write_until(Instant::now() + WRITERS_WAIT)
+    }
+
+    pub(crate) fn write_until(&self, deadline: Instant) -> Result<Lock, StoreError> {
+        let lock = lock::take(&self.files.lock(), deadline)?;
+        self.files.check_folder(&self.files.scratch())?;
+        disk::empty(&self.files.scratch())?;
+        if let Some(entry) = self.unwritten(&self.files.history()?)? {
+            self.files.append(&entry)?;
+        }
+        Ok(lock)
+    }
+
+    fn put_in_force(&self, facts: KeptFacts, earlier: Vec<Digest>, entry: Entry) -> Result<(), StoreError> {
+        self.files.activate(&Activation {
+            format: FORMAT,
+            facts,
+            earlier,
+            entry: entry.clone(),
+        })?;
+        // It is in force. A history that cannot be written now is caught up by the next writer.
+        let _ = self.files.append(&entry);
+        Ok(())
+    }
+
+    /// What is newer than the target was left behind for a reason, so it is no way back from there.
+    fn ways_back_from(&self, target: &Facts, activation: &Activation) -> Vec<Digest> {
+        let earlier = &activation.earlier;
+        if let Some(at) = earlier.iter().position(|digest| *digest == target.digest) {
+            return earlier[at + 1..].to_vec();
+        }
+        let older = |digest: &&Digest| {
+            let facts = self.files.facts(**digest).ok().flatten();
+            **digest != target.digest && facts.is_some_and(|kept| follows(target, &kept.facts()))
+        };
+        let all = [activation.facts.digest];
+        all.iter().chain(earlier).filter(older).copied().collect()
+    }
+
+    fn compile_for(
+        &self,
+        lock: &Lock,
+        bytes: &[u8],
+        facts: &Facts,
+        change: Change<'_>,
+    ) -> Result<(), ChangeError> {
+        if let Some((build, compiler)) = change.compile
+            && self.code(facts.digest, build).is_err()
+        {
+            self.compile(lock, bytes, facts.digest, build, compiler)?;
+        }
+        Ok(())
+    }
+
+    fn find(&self, which: &Which) -> Result<Digest, StoreError> {
+        let kept = self.list()?;
+        let found = kept.iter().rev().find(|kept| match which {
+            Which::Digest(digest) => kept.facts.digest == *digest,
+            Which::Version(version) => self::version(&kept.facts) == Some(version),
+        });
+        found
+            .map(|kept| kept.facts.digest)
+            .ok_or_else(|| StoreError::Unknown(which.to_string()))
+    }
+
+    /// Best effort: a store that cannot be written cannot tell of its failures either. The same failure twice in a row
+    /// is one entry, so that an update that is tried every minute does not fill the disk.
+    pub(crate) fn write_down_failure(&self, entry: Entry) {
+        let last = self.files.history().ok().and_then(|mut history| history.pop());
+        let repeated = last.is_some_and(|last| {
+            (last.what, &last.digest, &last.file, &last.from, &last.why)
+                == (What::Failure, &entry.digest, &entry.file, &entry.from, &entry.why)
+        });
+        if !repeated {
+            let _ = self.files.append(&entry);
+        }
+    }
+}
+
+fn is_revoked(facts: &Facts, revoked: &Revoked) -> bool {
+    revoked.policies.contains(&facts.digest) || facts.signer.as_ref().is_some_and(|key| revoked.names(key))
+}
+
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}
+
+impl std::fmt::Display for Which {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Digest(digest) => digest.fmt(f),
+            Self::Version(version) => version.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Compiled code: made once, under limits, and not used where anything about it is wrong.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use holdpoint_store::{
+    Build, Change, ChangeError, ChildError, Compiler, Failed, LoadError, Loaded, Recompile, StoreError,
+};
+
+use crate::common::{BUILD, House, PLAIN, compiler, soon};
+
+fn installed_with_code() -> (House, Vec<u8>) {
+    let house = House::new();
+    let program = house.program("compile", "");
+    let policy = house.team.policy("1.0.0");
+    let compiler = compiler(&program);
+    let change = Change {
+        compile: Some((&BUILD, &compiler)),
+        ..PLAIN
+    };
+    house.put(&policy, change).unwrap();
+    (house, policy)
+}
+
+fn load(house: &House, build: &Build<'_>) -> Loaded {
+    house.store.load_active(&house.team.admission(), build).unwrap()
+}
+
+#[test]
+fn installing_compiles_and_loading_reads_what_was_compiled() {
+    let (house, _) = installed_with_code();
+    let code = load(&house, &BUILD).code.unwrap();
+    assert!(code.starts_with(b"hpcwasm1") && code.ends_with(b"code"));
+    assert_eq!(house.runs("compile"), 1);
+}
+
+#[test]
+fn code_for_anything_else_is_made_anew() {
+    let (house, _) = installed_with_code();
+    let others = [
+        (
+            "engine",
+            Build {
+                engine: "engine 2",
+                ..BUILD
+            },
+        ),
+        (
+            "host",
+            Build {
+                host: "host 2",
+                ..BUILD
+            },
+        ),
+        (
+            "processor",
+            Build {
+                cpu: "another",
+                ..BUILD
+            },
+        ),
+    ];
+    for (differs, build) in others {
+        let code = load(&house, &build).code;
+        assert!(
+            matches!(&code, Err(Recompile::Other { what, .. }) if *what == differs),
+            "{code:?}"
+        );
+    }
+    let code = load(
+        &house,
+        &Build {
+            magic: b"hpcwasm2",
+            ..BUILD
+        },
+    )
+    .code;
+    assert!(matches!(code, Err(Recompile::Header)), "{code:?}");
+
+    let next = Build {
+        host: "host 2",
+        ..BUILD
+    };
+    let program = house.path("compile");
+    let admission = house.team.admission();
+    let made = house
+        .store
+        .compile_once(&admission, &next, &compiler(&program), soon());
+    assert!(made.unwrap().code.is_ok());
+    assert_eq!(house.runs("compile"), 2);
+}
+
+#[test]
+fn no_changed_byte_of_the_code_or_its_record_is_used() {
+    let (house, policy) = installed_with_code();
+    for name in ["policy.cwasm", "compiled.json"] {
+        let file = house.object(&policy).join(name);
+        let bytes = fs::read(&file).unwrap();
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            // Stays text, so that the record is not only refused as no JSON.
+            changed[at] ^= 1;
+            fs::write(&file, &changed).unwrap();
+            assert!(load(&house, &BUILD).code.is_err(), "{name}: byte {at}");
+        }
+        fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
+        assert!(load(&house, &BUILD).code.is_err(), "{name} cut short");
+        fs::write(&file, &bytes).unwrap();
+        assert!(load(&house, &BUILD).code.is_ok());
+    }
+}
+
+#[test]
+fn code_of_another_store_or_another_policy_is_not_used() {
+    let (house, policy) = installed_with_code();
+    let (other, _) = installed_with_code();
+    other
+        .store
+        .install(&policy, "a file", PLAIN, &other.team.admission())
+        .unwrap_err();
+
+    fs::copy(other.store.root().join("key"), house.store.root().join("key")).unwrap();
+    let code = load(&house, &BUILD).code;
+    assert!(matches!(code, Err(Recompile::NotAuthentic)), "{code:?}");
+
+    let (house, first) = installed_with_code();
+    let second = house.install("2.0.0");
+    for name in ["policy.cwasm", "compiled.json"] {
+        fs::copy(house.object(&first).join(name), house.object(&second).join(name)).unwrap();
+    }
+    let code = load(&house, &BUILD).code;
+    assert!(
+        matches!(code, Err(Recompile::Other { what: "policy", .. })),
+        "{code:?}"
+    );
+}
+
+#[test]
+fn a_compiler_that_takes_too_long_is_ended_with_all_that_it_started() {
+    let house = House::new();
+    house.install("1.0.0");
+    let alive = house.path("alive");
+    let before = format!(
+        "(while :; do date > {}; sleep 0.02; done) & wait",
+        alive.display()
+    );
+    let program = house.program("slow", &before);
+    let compiler = Compiler {
+        timeout: Duration::from_millis(300),
+        ..compiler(&program)
+    };
+    let second = house.team.policy("1.1.0");
+    let change = Change {
+        compile: Some((&BUILD, &compiler)),
+        ..PLAIN
+    };
+    let late = house.put(&second, change);
+    let Err(ChangeError::Compile(Failed::Program {
+        cause: ChildError::Late(_),
+        ..
+    })) = late
+    else {
+        panic!("{late:?}")
+    };
+    assert_eq!(house.in_force(), "1.0.0");
+    let _ = fs::remove_file(&alive);
+    thread::sleep(Duration::from_millis(200));
+    assert!(!alive.exists(), "something it started still runs");
+}
+
+#[test]
+fn a_compiler_cannot_use_more_memory_than_it_is_given() {
+    let house = House::new();
+    house.install("1.0.0");
+    // 400 MB in a shell's variable.
+    let program = house.program(
+        "greedy",
+        "x=$(head -c 400000000 /dev/zero | tr '\\0' x); [ -n \"$x\" ] || exit 9",
+    );
+    let compiler = Compiler {
+        memory: 100 << 20,
+        ..compiler(&program)
+    };
+    let failed = house
+        .store
+        .compile_once(&house.team.admission(), &BUILD, &compiler, soon());
+    let Err(LoadError::Compile(Failed::Program {
+        cause: ChildError::Failed { .. },
+        ..
+    })) = failed
+    else {
+        panic!("{failed:?}")
+    };
+}
+
+#[test]
+fn what_a_compiler_says_about_its_failure_is_passed_on() {
+    let house = House::new();
+    house.install("1.0.0");
+    let program = house.program("failing", "echo the component is invalid >&2; exit 3");
+    let failed = house
+        .store
+        .compile_once(&house.team.admission(), &BUILD, &compiler(&program), soon());
+    let error = failed.unwrap_err().to_string();
+    assert!(error.contains("the component is invalid"), "{error}");
+
+    let program = house.program("empty", "exit 0");
+    let failed = house
+        .store
+        .compile_once(&house.team.admission(), &BUILD, &compiler(&program), soon());
+    assert!(
+        matches!(failed, Err(LoadError::Compile(Failed::Result(_)))),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn of_many_at_once_one_compiles() {
+    let house = House::new();
+    house.install("1.0.0");
+    let program = house.program("compile", "sleep 0.3");
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let admission = house.team.admission();
+                let loaded = house
+                    .store
+                    .compile_once(&admission, &BUILD, &compiler(&program), soon());
+                assert!(loaded.unwrap().code.is_ok());
+            });
+        }
+    });
+    assert_eq!(house.runs("compile"), 1);
+}
+
+#[test]
+fn nobody_waits_past_the_deadline() {
+    let house = House::new();
+    house.install("1.0.0");
+    let program = house.program("compile", "sleep 60");
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let deadline = begun + Duration::from_secs(1);
+                let admission = house.team.admission();
+                let late = house
+                    .store
+                    .compile_once(&admission, &BUILD, &compiler(&program), deadline);
+                let expected = matches!(
+                    late,
+                    Err(LoadError::Store(StoreError::Busy { .. })
+                        | LoadError::Compile(Failed::Program {
+                            cause: ChildError::Late(_),
+                            ..
+                        }))
+                );
+                assert!(expected, "{late:?}");
+            });
+        }
+    });
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
