@@ -40,11 +40,6 @@ impl Text {
     pub(crate) fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
-
-    /// Whether there is nothing but white space.
-    pub(crate) fn is_blank(&self) -> bool {
-        self.as_str().is_some_and(|text| trim(text).is_empty())
-    }
 }
 
 impl PartialEq<str> for Text {
@@ -58,8 +53,13 @@ pub(crate) fn text(json: &str) -> Option<Text> {
     serde_json::from_str(json).ok()
 }
 
+/// Whether there is nothing but white space.
+pub(crate) fn is_blank(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| trim(text).is_empty())
+}
+
 /// The text without white space around it, by Python's notion, which has four separators more than Unicode's.
-fn trim(text: &str) -> &str {
+pub(crate) fn trim(text: &str) -> &str {
     text.trim_matches(|character: char| {
         character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
     })
@@ -73,9 +73,9 @@ pub(crate) fn whole_number(json: &str) -> Option<i64> {
         .flatten()
 }
 
-/// The whole number that a text spells, saturated: a sign, digits, single underscores between digits.
+/// The whole number that a text spells, saturated: a sign, digits, single underscores between digits, spaces around.
 pub(crate) fn written_number(text: &str) -> Option<i64> {
-    let text = trim(text);
+    let text = text.trim();
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let grouped = |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
     if !unsigned.split('_').all(grouped) {
@@ -149,7 +149,8 @@ mod tests {
     fn a_surrogate_that_stands_alone_costs_nothing() {
         let object = Object::parse(r#"{"\ud800":"\udfff","error":"\ud83d","id":"\ud800x"}"#).unwrap();
         assert_eq!(object.text("id").unwrap().0, b"\xed\xa0\x80x");
-        assert!(!object.text("error").unwrap().is_blank());
+        assert!(!is_blank(&object.text("error").unwrap().0));
+        assert!(is_blank(b" \x1c\xc2\xa0") && is_blank(b"") && !is_blank(b"x"));
     }
 
     #[test]
@@ -158,7 +159,7 @@ mod tests {
             ("7", Some(7)),
             (" +1_0\n", Some(10)),
             ("-0", Some(0)),
-            ("\u{1f}-3", Some(-3)),
+            ("\u{a0}-3", Some(-3)),
             ("99999999999999999999", Some(i64::MAX)),
             ("1__0", None),
             ("_1", None),

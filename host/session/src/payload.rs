@@ -71,13 +71,12 @@ impl Payload {
         } else {
             cwd
         };
-        Scope::of_bytes(&session.0, session.is_blank(), cwd)
+        Scope::of_bytes(&session.0, cwd)
     }
 
     /// The call's id, or none: a call without one could be counted twice, so it is not counted.
     pub fn call(&self) -> Option<CallId> {
-        let call = self.call.as_ref()?;
-        (!call.is_blank()).then(|| CallId::of_bytes(&call.0))
+        CallId::of_bytes(&self.call.as_ref()?.0)
     }
 }
 
@@ -102,7 +101,7 @@ fn says_failure(json: &str) -> bool {
 }
 
 fn exit_code(json: &str) -> Option<i64> {
-    json::whole_number(json).or_else(|| json::written_number(json::text(json)?.as_str()?))
+    json::whole_number(json).or_else(|| json::written_number(json::trim(json::text(json)?.as_str()?)))
 }
 
 #[cfg(test)]

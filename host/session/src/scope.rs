@@ -7,6 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
+use crate::json::is_blank;
+
 /// What the hash begins with; the original's, so that both mean the same scope.
 const DOMAIN: &[u8] = b"pua-runtime-v1";
 /// How many symbolic links are followed on the way to a workspace, as on Linux.
@@ -23,11 +25,11 @@ pub struct CallId(String);
 impl Scope {
     /// The scope of a session in the workspace `cwd`, or none where either is blank or the path cannot be one.
     pub fn new(session: &str, cwd: &str) -> Option<Self> {
-        Self::of_bytes(session.as_bytes(), session.trim().is_empty(), cwd)
+        Self::of_bytes(session.as_bytes(), cwd)
     }
 
-    pub(crate) fn of_bytes(session: &[u8], blank: bool, cwd: &str) -> Option<Self> {
-        if blank || cwd.trim().is_empty() || cwd.contains('\0') {
+    pub(crate) fn of_bytes(session: &[u8], cwd: &str) -> Option<Self> {
+        if is_blank(session) || is_blank(cwd.as_bytes()) || cwd.contains('\0') {
             return None;
         }
         let workspace = real_path(Path::new(cwd))?;
@@ -64,11 +66,11 @@ impl fmt::Display for Scope {
 impl CallId {
     /// The hash of a call's id, or none where that is blank.
     pub fn new(call: &str) -> Option<Self> {
-        (!call.trim().is_empty()).then(|| Self::of_bytes(call.as_bytes()))
+        Self::of_bytes(call.as_bytes())
     }
 
-    pub(crate) fn of_bytes(call: &[u8]) -> Self {
-        Self(hexadecimal(&Sha256::digest(call)))
+    pub(crate) fn of_bytes(call: &[u8]) -> Option<Self> {
+        (!is_blank(call)).then(|| Self(hexadecimal(&Sha256::digest(call))))
     }
 
     pub(crate) fn into_string(self) -> String {
