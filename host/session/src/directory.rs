@@ -13,42 +13,40 @@ use crate::scope::Scope;
 /// The largest file that is read, in bytes: a hundred times what a full state has.
 const LARGEST_FILE: u64 = 1 << 20;
 
-/// An open state directory of this user's.
+/// A state directory that is there and this user's.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
-    /// Carries the operating system's lock.
-    pub(crate) handle: File,
 }
 
 impl Directory {
-    /// Opens the directory, or none where it does not exist.
+    /// The directory, or none where it does not exist.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, SessionError> {
+        Ok(Self::examine(path)?.map(|(directory, _)| directory))
+    }
+
+    /// The directory, made where it does not exist; for its owner only, from now on.
+    pub(crate) fn create(path: &Path) -> Result<Self, SessionError> {
+        let (directory, metadata) = match Self::examine(path)? {
+            Some(found) => found,
+            None => {
+                platform::directories().recursive(true).create(path)?;
+                Self::examine(path)?.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?
+            }
+        };
+        platform::close_to_others(path, &metadata)?;
+        Ok(directory)
+    }
+
+    fn examine(path: &Path) -> Result<Option<(Self, Metadata)>, SessionError> {
         let Some(metadata) = look(path)? else {
             return Ok(None);
         };
         if !metadata.is_dir() {
             return Err(refused(path, "no directory"));
         }
-        let handle = platform::open_directory(path)?;
-        own(path, &handle.metadata()?)?;
-        Ok(Some(Self {
-            path: path.to_owned(),
-            handle,
-        }))
-    }
-
-    /// Opens the directory, after making it where it does not exist; for its owner only, from now on.
-    pub(crate) fn create(path: &Path) -> Result<Self, SessionError> {
-        let directory = match Self::open(path)? {
-            Some(directory) => directory,
-            None => {
-                platform::private_directories().recursive(true).create(path)?;
-                Self::open(path)?.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?
-            }
-        };
-        platform::set_mode(&directory.handle, &directory.handle.metadata()?, 0o700)?;
-        Ok(directory)
+        let path = path.to_owned();
+        Ok(Some((Self { path }, metadata)))
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -2,36 +2,38 @@
 //!
 //! The original's lock is a file, `<scope>.lock`. Whoever creates it holds it, whoever finds one older than 30 seconds
 //! unlinks it, and a holder that is done unlinks whatever has the name by then. So it can be taken from a process that
-//! was merely stopped, and nothing tells a dead holder from a living one. Ours are two things, taken in this order and
-//! given back in the other:
+//! was merely stopped, and nothing tells a dead holder from a living one.
 //!
-//! 1. The *guard*: the operating system's lock on the state directory itself. It ends with its process, however that
-//!    ends, and since nobody removes the directory, nobody can take it away. Among ours it alone would be enough.
-//! 2. The *marker*: a **directory** with the name of the original's lock file. `mkdir` and the original's `O_CREAT|O_EXCL`
-//!    exclude each other: each fails where anything has the name. What the original would do to a lock that it thinks
-//!    abandoned or its own, `unlink`, fails on a directory, and it takes that failure for "still locked". So it waits
-//!    for us as for one of its own, and cannot steal from us, however long we are stopped.
+//! Ours has the same name and is a **directory**, on which the operating system's lock is held. Whoever has made or found
+//! the directory, has locked it, and then still sees it under the name, holds the scope; who is done removes it and then
+//! lets go. Why that is enough:
 //!
-//! What follows for a marker that is found by one of ours, which has the guard:
+//! - *Ours and the original exclude each other.* Making a directory and creating a file with `O_CREAT|O_EXCL` both fail
+//!   where anything has the name.
+//! - *The original cannot steal from us.* Its `unlink` of a lock that it thinks abandoned, or its own, fails on a
+//!   directory, however old; it takes the failure for "still locked", waits and gives up.
+//! - *Ours exclude each other.* Of those that have one directory open only one has the lock. Only who has it removes
+//!   the directory, so as long as the name leads to what is locked, nobody can have locked another one under this name.
+//! - *The dead give back.* The lock ends with its process, however that ends. A directory without a lock on it stops
+//!   nobody of ours: it is locked and used as it is found.
+//! - *We do not steal from the original.* Its file is waited for, as long as it would wait itself, and never touched
+//!   while it may be held. Older than 30 seconds it is abandoned by what all originals have agreed on; were it left, a
+//!   killed original would end the count for good. Then it is moved aside, onto a file, which no directory can be moved
+//!   to: so nothing of ours is ever moved. If what was moved is not what was looked at, another original was faster
+//!   and has made its own: it is put back by a link, which never replaces.
 //!
-//! - A directory. Ours alone make one, and only with the guard, which we have now: so its maker is dead, and it is
-//!   taken over at once.
-//! - Anything else is the original's, and is never removed while it may be held: we let go of the guard, wait and try
-//!   again, for as long as the original does, and then give up.
-//! - The original's, older than 30 seconds. All originals have agreed to treat it as abandoned; were it left, a killed
-//!   original would end the count for good. It is moved aside, and only removed if it still is the one that was looked
-//!   at: where another original was faster and has made its own, that one is put back by `link`, which never replaces.
+//! Left are two weaknesses, both of which originals have among themselves. One that was stopped for over 30 seconds in
+//! the middle writes when it wakes, over what was counted since. And for two to hold a scope, one original has to
+//! steal, and another to lock, within the microseconds between our move and our link.
 //!
-//! Two holders would need an original to steal, and a second one to lock, between our move and our link, microseconds
-//! later; or an original that was stopped for 30 seconds in the middle, which is its own rule's weakness among
-//! originals, too. One of ours is never overtaken by either.
-//!
-//! A process of ours that is killed leaves its marker, which stops originals (never ours) in that scope until one of
-//! ours works in it, or sweeps the directory: see [`Store`](crate::Store).
+//! A process of ours that is killed leaves its directory, which stops originals, never ours, in that scope until one of
+//! ours works in it or sweeps it: see [`Store`](crate::Store). (On Windows, where files in use cannot be deleted, ours is
+//! a file like the original's, open and shared with nobody, which the system deletes with its process.)
 
-use std::fs::{self, Metadata, TryLockError};
+use std::fs::{self, File, Metadata};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -40,7 +42,7 @@ use crate::error::SessionError;
 use crate::platform;
 use crate::scope::Scope;
 
-/// How long we queue behind our own, who hold the guard for some milliseconds each. Shorter than any hook's time limit.
+/// How long we queue behind our own, who need some milliseconds each. Shorter than any hook's time limit.
 const WAIT_FOR_OURS: Duration = Duration::from_secs(4);
 /// How long we wait for an original: as it does.
 const WAIT_FOR_ORIGINAL: Duration = Duration::from_secs(1);
@@ -51,111 +53,124 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The right to change one scope's file, against ours and the original's. Ends when dropped.
 #[derive(Debug)]
-pub(crate) struct Lock<'a> {
-    // Fields are dropped in this order: the marker has to be gone before others of ours look for it.
-    _marker: Marker,
-    _guard: Guard<'a>,
+pub(crate) struct Lock {
+    path: PathBuf,
+    /// There until the lock is dropped.
+    marker: Option<File>,
 }
 
-impl<'a> Lock<'a> {
+impl Lock {
     /// Waits for the right.
-    pub(crate) fn acquire(directory: &'a Directory, scope: &Scope) -> Result<Self, SessionError> {
+    pub(crate) fn acquire(directory: &Directory, scope: &Scope) -> Result<Self, SessionError> {
         let started = Instant::now();
-        let mut in_the_way = None;
+        let mut behind_original = Duration::ZERO;
         loop {
-            let guard = Guard::acquire(directory, started + WAIT_FOR_OURS)?;
-            if let Some(marker) = Marker::place(directory, scope)? {
-                return Ok(Self {
-                    _marker: marker,
-                    _guard: guard,
-                });
+            if let Some(lock) = Self::try_acquire(directory, scope)? {
+                return Ok(lock);
             }
-            // Sessions that no original works in need not wait with us.
-            drop(guard);
-            if in_the_way.get_or_insert_with(Instant::now).elapsed() >= WAIT_FOR_ORIGINAL {
+            if started.elapsed() >= WAIT_FOR_OURS || behind_original >= WAIT_FOR_ORIGINAL {
                 return Err(SessionError::Busy);
             }
+            let paused = Instant::now();
             thread::sleep(PAUSE);
-        }
-    }
-}
-
-/// The operating system's lock on the directory.
-#[derive(Debug)]
-struct Guard<'a>(&'a Directory);
-
-impl<'a> Guard<'a> {
-    fn acquire(directory: &'a Directory, deadline: Instant) -> Result<Self, SessionError> {
-        loop {
-            match directory.handle.try_lock() {
-                Ok(()) => return Ok(Self(directory)),
-                Err(TryLockError::Error(error)) => return Err(error.into()),
-                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
-                    return Err(SessionError::Busy);
-                }
-                Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            if fs::symlink_metadata(directory.lock(scope)).is_ok_and(|found| !found.is_dir()) {
+                behind_original += paused.elapsed();
             }
         }
     }
-}
 
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        // Should this fail, closing the directory ends the lock as well.
-        let _ = self.0.handle.unlock();
-    }
-}
-
-/// The directory with the name of the original's lock file. Made, and removed, only by who has the guard.
-#[derive(Debug)]
-pub(crate) struct Marker(PathBuf);
-
-impl Marker {
-    /// Makes the marker, or none where an original is in the way.
-    pub(crate) fn place(directory: &Directory, scope: &Scope) -> io::Result<Option<Self>> {
+    /// Takes the right, or none where somebody else has it.
+    pub(crate) fn try_acquire(directory: &Directory, scope: &Scope) -> io::Result<Option<Self>> {
         let path = directory.lock(scope);
-        loop {
-            match platform::private_directories().create(&path) {
-                Ok(()) => return Ok(Some(Self(path))),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-            match fs::symlink_metadata(&path) {
-                Ok(found) if found.is_dir() => return Ok(Some(Self(path))),
-                Ok(found) if is_abandoned(&found) => set_aside(directory, scope, &found)?,
-                Ok(_) => return Ok(None),
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+        if let Some(marker) = platform::hold(&path)? {
+            return Ok(Some(Self {
+                path,
+                marker: Some(marker),
+            }));
         }
+        if let Ok(found) = fs::symlink_metadata(&path)
+            && !found.is_dir()
+            && is_abandoned(&found)
+        {
+            set_aside(&path, &found)?;
+        }
+        Ok(None)
     }
 }
 
-impl Drop for Marker {
+impl Drop for Lock {
     fn drop(&mut self) {
-        // A marker that stays stops nobody of ours.
-        let _ = fs::remove_dir(&self.0);
+        if let Some(marker) = self.marker.take() {
+            platform::let_go(&self.path, marker);
+        }
     }
 }
 
 fn is_abandoned(lock: &Metadata) -> bool {
-    let age = lock
-        .modified()
-        .ok()
-        .and_then(|time| SystemTime::now().duration_since(time).ok());
+    let modified = lock.modified().ok();
+    let age = modified.and_then(|time| SystemTime::now().duration_since(time).ok());
     age.is_some_and(|age| age > ABANDONED)
 }
 
 /// Takes an abandoned lock file of the original's away, and no other one.
-fn set_aside(directory: &Directory, scope: &Scope, abandoned: &Metadata) -> io::Result<()> {
-    let (path, aside) = (directory.lock(scope), directory.temporary(scope));
-    match fs::rename(&path, &aside) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        result => result?,
-    }
-    if !platform::is_same(&fs::symlink_metadata(&aside)?, abandoned) {
-        // Fails where the name is taken again, and then there is nothing to put back.
-        let _ = fs::hard_link(&aside, &path);
+fn set_aside(path: &Path, abandoned: &Metadata) -> io::Result<()> {
+    // The standard library seeds its hashers from the operating system.
+    let unique = RandomState::new().build_hasher().finish();
+    let aside = path.with_extension(format!("{unique:016x}.tmp"));
+    drop(platform::create_file(&aside)?);
+    // Fails where the file is gone, or a directory of ours is there by now: then there is nothing to take away.
+    let moved = fs::rename(path, &aside).is_ok();
+    if moved && !platform::is_same(&fs::symlink_metadata(&aside)?, abandoned) {
+        match fs::hard_link(&aside, path) {
+            // The name is taken again, so its owner has no use for this one.
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
     }
     remove_if_there(&aside)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// What is taken away is what was looked at, even if the name leads elsewhere by then.
+    #[test]
+    fn only_the_abandoned_file_is_taken_away() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("scope.lock");
+        let looked_at = || fs::symlink_metadata(&path).unwrap();
+        let left = || fs::read_dir(directory.path()).unwrap().count();
+
+        fs::write(&path, "abandoned").unwrap();
+        let abandoned = looked_at();
+        set_aside(&path, &abandoned).unwrap();
+        assert_eq!(left(), 0);
+
+        // Keeps the first one's number from being used again.
+        fs::write(directory.path().join("other"), "").unwrap();
+        fs::write(&path, "another original's").unwrap();
+        set_aside(&path, &abandoned).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "another original's");
+        assert_eq!(left(), 2);
+
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        set_aside(&path, &abandoned).unwrap();
+        assert!(path.is_dir(), "ours");
+        assert_eq!(left(), 2);
+    }
+
+    #[test]
+    fn a_lock_on_what_has_lost_its_name_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("scope.lock");
+        let held = platform::hold(&path).unwrap().unwrap();
+        assert!(platform::hold(&path).unwrap().is_none());
+        platform::let_go(&path, held);
+        assert!(!path.exists());
+        // As a process that was killed leaves it.
+        fs::create_dir(&path).unwrap();
+        assert!(platform::hold(&path).unwrap().is_some());
+    }
 }

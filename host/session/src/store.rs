@@ -1,12 +1,13 @@
 //! The operations on tallies.
 
 use std::fs::{self, Metadata};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::directory::{self, Directory};
 use crate::error::SessionError;
-use crate::lock::{Lock, Marker};
+use crate::lock::Lock;
 use crate::scope::{CallId, Scope};
 use crate::state::{Saved, State, Tally};
 
@@ -193,7 +194,7 @@ impl Store {
         };
         let (outcome, write) = change(&mut state);
         if write {
-            let contents = state.to_bytes().map_err(std::io::Error::from)?;
+            let contents = state.to_bytes().map_err(io::Error::from)?;
             directory.replace(scope, &contents)?;
         }
         if is_new {
@@ -212,8 +213,8 @@ pub(crate) fn is_old(metadata: &Metadata) -> bool {
     age.is_some_and(|age| age > KEPT_FOR)
 }
 
-/// Removes what is left of others: old scopes, and markers whose makers are dead (all of them: we hold the guard).
-/// Whatever goes wrong is left for another time.
+/// Removes what is left of others: old scopes, and directories that are the locks of nobody any more. Whatever goes wrong
+/// is left for another time.
 fn sweep(directory: &Directory, own: &Scope) {
     let Ok(entries) = fs::read_dir(directory.path()) else {
         return;
@@ -230,29 +231,20 @@ fn sweep(directory: &Directory, own: &Scope) {
         };
         let _ = match ending {
             "json" => expire(directory, &scope),
-            // Does nothing to the original's, which are files.
-            "lock" => fs::remove_dir(directory.lock(&scope)).map_err(SessionError::from),
+            // Taking a lock that nobody has, and dropping it, removes it. The original's are left alone.
+            "lock" if directory.lock(&scope).is_dir() => Lock::try_acquire(directory, &scope).map(drop),
             _ => Ok(()),
         };
     }
 }
 
-fn expire(directory: &Directory, scope: &Scope) -> Result<(), SessionError> {
-    let old = || {
-        Ok::<_, SessionError>(
-            directory
-                .find(scope)?
-                .is_some_and(|(_, metadata)| is_old(&metadata)),
-        )
-    };
-    if !old()? {
-        return Ok(());
-    }
-    let Some(_marker) = Marker::place(directory, scope)? else {
-        return Ok(());
-    };
-    // Looked at again, now that nobody else can change it.
-    if old()? {
+fn expire(directory: &Directory, scope: &Scope) -> io::Result<()> {
+    let is_old = || matches!(directory.find(scope), Ok(Some((_, metadata))) if is_old(&metadata));
+    if is_old()
+        && let Some(_lock) = Lock::try_acquire(directory, scope)?
+        // Looked at again, now that nobody else can change it.
+        && is_old()
+    {
         directory.remove(scope)?;
     }
     Ok(())
