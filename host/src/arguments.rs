@@ -116,9 +116,11 @@ impl<'de> Visitor<'de> for &Budget {
         let mut kept = Map::new();
         while let Some(key) = fields.next_key::<Cow<'de, str>>()? {
             let value = fields.next_value_seed(self)?;
-            if self.fits(&key) {
-                kept.insert(key.into_owned(), value);
+            // A key that is left out would make an argument absent, which can mean less than one that cannot be read.
+            if !self.fits(&key) {
+                return Err(A::Error::custom("too many names"));
             }
+            kept.insert(key.into_owned(), value);
         }
         Ok(Value::Object(kept))
     }
@@ -167,6 +169,22 @@ mod tests {
             bound(format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20))),
             ("null".into(), true)
         );
+    }
+
+    #[test]
+    fn no_name_is_left_out_while_others_stay() {
+        let pad = vec!["x".repeat(LONGEST_TEXT); WHOLE / LONGEST_TEXT];
+        for spare in 0..32 {
+            let mut pad = pad.clone();
+            pad[0].truncate(LONGEST_TEXT - spare);
+            let json = serde_json::json!({ "vm": "web01", "pad": pad, "_args": ["db01"] });
+            let (text, cut) = bound(json.to_string());
+            assert!(
+                cut && (text == "null" || text.contains("\"_args\"")),
+                "{spare}: {}",
+                text.len()
+            );
+        }
     }
 
     #[test]

@@ -45,10 +45,13 @@ enum Harness {
 /// Runs the command that the process was started with.
 pub fn run(started: Instant) -> ExitCode {
     // The way of every call: harnesses start us with `hook` or, where they ignore arguments, with nothing.
-    let mut arguments = env::args_os().skip(1);
-    match (arguments.next(), arguments.next()) {
-        (None, _) => return hook::run(None, started),
-        (Some(only), None) if only == "hook" => return hook::run(None, started),
+    let arguments: Vec<_> = env::args_os().skip(1).collect();
+    match arguments.as_slice() {
+        [] => return hook::run(None, started),
+        [hook] if hook == "hook" => return hook::run(None, started),
+        [hook, flag, file] if hook == "hook" && flag == "--config" => {
+            return hook::run(Some(file.into()), started);
+        }
         _ => {}
     }
     match Arguments::try_parse() {

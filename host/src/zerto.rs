@@ -190,11 +190,9 @@ fn settings(config: &config::Zerto, deadline: Instant) -> Result<zvm::Settings, 
 }
 
 fn trust(config: &config::Zerto) -> Result<zvm::Trust, Error> {
-    Ok(match (&config.pin, &config.ca_file, config.verify()) {
+    Ok(match (config.fingerprint(), &config.ca_file, config.verify()) {
         (_, _, false) => zvm::Trust::Nothing,
-        (Some(pin), _, true) => zvm::Trust::Pin(fingerprint(pin).ok_or_else(|| {
-            Error::Unreachable("zerto.pin has to be 'sha256:' and 64 hexadecimal digits".into())
-        })?),
+        (Some(pin), _, true) => zvm::Trust::Pin(pin),
         (None, Some(path), true) => {
             let open = File::open(path).and_then(|file| file.metadata());
             if open.is_ok_and(|metadata| private::writable_by_others(&metadata)) {
@@ -222,23 +220,6 @@ fn trust(config: &config::Zerto) -> Result<zvm::Trust, Error> {
 
 /// What replaces the system's certificates, for the libraries that load them.
 const SYSTEM_TRUST_VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
-
-/// `sha256:` and 64 hexadecimal digits, with or without colons between the bytes, as `openssl x509` prints them.
-fn fingerprint(pin: &str) -> Option<[u8; 32]> {
-    let digits: String = pin
-        .strip_prefix("sha256:")?
-        .chars()
-        .filter(|&letter| letter != ':')
-        .collect();
-    if digits.len() != 64 || !digits.is_ascii() {
-        return None;
-    }
-    let mut bytes = [0; 32];
-    for (byte, position) in bytes.iter_mut().zip((0..64).step_by(2)) {
-        *byte = u8::from_str_radix(&digits[position..position + 2], 16).ok()?;
-    }
-    Some(bytes)
-}
 
 fn secret(config: &config::Zerto) -> Result<zvm::Secret, Error> {
     if let Some(name) = &config.secret_env {
@@ -327,28 +308,5 @@ fn words(error: &Error) -> String {
         Error::Unreachable(text) => format!("unreachable: {text}"),
         Error::TimedOut(text) => format!("timed out: {text}"),
         Error::Malformed(text) => format!("malformed answer: {text}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fingerprint_is_read_as_tools_print_it() {
-        let plain = format!("sha256:{}", "0a".repeat(32));
-        let with_colons = format!("sha256:{}", vec!["0A"; 32].join(":"));
-        assert_eq!(fingerprint(&plain), Some([10; 32]));
-        assert_eq!(fingerprint(&with_colons), Some([10; 32]));
-        for bad in [
-            "",
-            "0a0a",
-            "sha256:0a",
-            "md5:0a",
-            &format!("sha256:{}", "zz".repeat(32)),
-            &format!("sha256:{}", "ä".repeat(32)),
-        ] {
-            assert_eq!(fingerprint(bad), None, "{bad}");
-        }
     }
 }

@@ -1,13 +1,12 @@
 //! Whole-process benchmarks: what a hook costs from its start to its end, and how soon a capture is noticed.
 //!
-//! `cargo bench -p holdpoint --bench process -- [--quick] [--save FILE] [--against FILE]`. Nothing is asserted about time.
+//! `cargo bench --bench process -- [--quick] [--save FILE] [--against FILE]`. Nothing is asserted about time.
 
 mod captures;
 mod measure;
 mod random;
 mod report;
 mod rows;
-#[expect(dead_code, reason = "shared with the tests, which use the rest of it")]
 use test_support as support;
 
 use std::path::PathBuf;

@@ -1,7 +1,5 @@
 //! Configuration that is broken, open to others or in the original hook's words, and what wins over what.
 
-use std::path::Path;
-
 use holdpoint::config::{Config, Places, load};
 use serde_json::{Value, json};
 
@@ -218,9 +216,12 @@ fn original(world: &World, password: &Value) {
     world.write_private("original.json", &file.to_string());
 }
 
+/// The hook with these variables and no configuration of ours.
 fn hook_with(world: &World, variables: &[(&str, &str)], event: &Value) -> Outcome {
     let mut command = world.command(HOLDPOINT);
-    command.envs(variables.iter().copied());
+    command
+        .env_remove("HOLDPOINT_CONFIG")
+        .envs(variables.iter().copied());
     run(command, event.to_string().as_bytes())
 }
 
@@ -305,14 +306,30 @@ fn the_originals_variables_keep_working() {
 #[test]
 fn the_originals_timeout_is_the_deadline() {
     let world = World::with_zvm("[[vpgs]]\noutcome = 'never-surfaces'");
-    let outcome = hook_with(&world, &[("ZERTO_HOOK_GUARD_TIMEOUT", "2")], &power_off());
+    original(&world, &PASSWORD.into());
+    let file = world.path("original.json");
+    let variables = [
+        ("ZERTO_REWIND_CONFIG", file.to_str().unwrap()),
+        ("ZERTO_HOOK_GUARD_TIMEOUT", "2"),
+    ];
+    let outcome = hook_with(&world, &variables, &power_off());
     assert_eq!((outcome.decision().as_str(), outcome.code), ("deny", Some(2)));
     assert!(outcome.took.as_secs() < 2, "{:?}", outcome.took);
 }
 
 #[test]
-fn the_environment_overrides_nothing_that_our_own_file_says() {
+fn the_originals_variables_count_for_nothing_beside_a_configuration_of_ours() {
+    let hook_with = |world: &World, variables: &[(&str, &str)], event: &Value| {
+        let mut command = world.command(HOLDPOINT);
+        command.envs(variables.iter().copied());
+        run(command, event.to_string().as_bytes())
+    };
     let world = World::with_zvm(HEALTHY);
+    // Also where that says nothing of the matter.
+    assert_eq!(
+        hook_with(&world, &[("ZERTO_HOOK_UNKNOWN", "allow")], &unlisted()).decision(),
+        "ask"
+    );
     world.configure(&format!(
         "deadline_seconds = 60\npolicy.unknown_tool = 'deny'\nlog.path = '{}'",
         world.path("own.log").display()
@@ -354,19 +371,36 @@ fn layered(machine: &str, user: &str) -> Result<Config, String> {
 }
 
 #[test]
-fn the_machines_file_wins_for_what_it_sets() {
+fn a_table_of_the_machines_file_replaces_the_users_whole() {
     let config = layered(
-        "deadline_seconds = 20\nlog.path = '/machine.log'\n[zerto]\nverify = true\n[policy.machines]\na = 'machine'",
-        "deadline_seconds = 30\nlog.keep = 9\n[zerto]\nurl = 'https://user'\nverify = false\n[policy.machines]\na = 'user'\nb = 'user'",
+        "deadline_seconds = 20\n[zerto]\npin = 'sha256:0000000000000000000000000000000000000000000000000000000000000000'\n\
+         [policy]\nunknown_tool = 'deny'",
+        "deadline_seconds = 30\nlog.keep = 9\n[zerto]\nurl = 'https://user'\nverify = false\nsecret_env = 'X'\n\
+         [policy]\ncatalogs = ['/own.toml']\nallow_widening = true\n[policy.machines]\nb = 'user'",
     )
     .unwrap();
     assert_eq!(config.deadline().as_secs(), 20);
-    assert_eq!(config.log.path().unwrap(), Path::new("/machine.log"));
     assert_eq!(config.log.keep(), 9);
-    assert!(config.zerto.verify());
-    assert_eq!(config.zerto.url.as_deref(), Some("https://user"));
+    // What loosens a pin, a secret or a verdict stands in the same table as they do.
+    assert!(config.zerto.verify() && config.zerto.fingerprint().is_some());
+    assert_eq!((config.zerto.url, config.zerto.secret_env), (None, None));
     let settings: Value = serde_json::from_str(&config.policy.settings_json().unwrap()).unwrap();
-    assert_eq!(settings, json!({ "machines": { "a": "machine", "b": "user" } }));
+    assert_eq!(settings, json!({ "unknown_tool": "deny" }));
+}
+
+#[test]
+fn settings_that_contradict_one_another_are_refused() {
+    let pin = "pin = 'sha256:0000000000000000000000000000000000000000000000000000000000000000'";
+    for (lines, words) in [
+        (format!("{pin}\nverify = false"), "leave one"),
+        (format!("{pin}\nca_file = '/ca.pem'"), "leave one"),
+        ("secret_env = 'X'\nsecret_file = '/x'".into(), "leave one"),
+        ("pin = 'sha256 00'".into(), "64 hexadecimal digits"),
+        ("url = 'http://zvm'".into(), "https://"),
+    ] {
+        let error = layered("", &format!("[zerto]\n{lines}")).unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 #[test]

@@ -207,13 +207,16 @@ fn fit(path: &[&str]) -> Fit {
 }
 
 fn message(path: &str) -> String {
-    let likeness = |key: &Key| strsim::jaro_winkler(key.path, path);
+    // A table may be what was misspelt: then the key's beginning, as long as what was written, is what to compare with.
+    let length = path.split('.').count();
+    let beginning = |key: &Key| key.path.split('.').take(length).collect::<Vec<_>>().join(".");
+    let likeness = |key: &Key| strsim::jaro_winkler(&beginning(key), path);
     let nearest = KEYS
         .iter()
         .max_by(|left, right| likeness(left).total_cmp(&likeness(right)));
     format!(
         "there is no key '{path}'; did you mean '{}'?",
-        nearest.map_or("", |key| key.path)
+        nearest.map(beginning).unwrap_or_default()
     )
 }
 

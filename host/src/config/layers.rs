@@ -1,14 +1,14 @@
 //! Where the configuration comes from and what wins.
 //!
-//! `/etc/holdpoint/config.toml` wins for what it sets; then the user's file; then the original hook's variables and
-//! file. The environment comes last, since a project's settings file can set variables for the hook.
+//! `/etc/holdpoint/config.toml` wins, table by table; then the user's file. Where there is neither, the original hook's
+//! variables and file count.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize as _;
-use toml::{Table, Value};
+use toml::Table;
 
 use super::{Config, ConfigError, keys, legacy};
 
@@ -24,7 +24,8 @@ pub struct Places {
 impl Places {
     /// The places for this process: `named` is what `--config` said.
     pub fn find(named: Option<PathBuf>) -> Self {
-        let named = named.or_else(|| variable("HOLDPOINT_CONFIG").map(PathBuf::from));
+        let set = env::var_os("HOLDPOINT_CONFIG").filter(|value| !value.is_empty());
+        let named = named.or_else(|| set.map(PathBuf::from));
         let user = named.map(|path| (path, true)).or_else(|| {
             let directory = variable("XDG_CONFIG_HOME")
                 .map(PathBuf::from)
@@ -50,17 +51,17 @@ pub fn load(places: &Places) -> Result<Config, ConfigError> {
         Some((path, named)) => read_layer(path, *named)?,
         None => None,
     };
-    let mut config = Config::default();
-    // Each file is checked by itself first, so that an error names the file that it is in.
-    let mut merged = Table::new();
-    for table in [user, machine].into_iter().flatten() {
-        overlay(&mut merged, table);
+    let ours = machine.is_some() || user.is_some();
+    // Each file was checked by itself, so that an error names the file that it is in. A table of the machine's replaces
+    // the user's whole: settings of one table loosen one another (a pin and `verify`, a verdict and a catalog).
+    let mut merged = user.unwrap_or_default();
+    merged.extend(machine.unwrap_or_default());
+    let mut config = Config::deserialize(merged)
+        .map_err(|error| ConfigError::value("configuration", error.to_string()))?;
+    // Only for those who have not switched yet: a project's settings file can set variables for the hook.
+    if !ours {
+        legacy::fill(&mut config)?;
     }
-    if !merged.is_empty() {
-        config = Config::deserialize(merged)
-            .map_err(|error| ConfigError::value("configuration", error.to_string()))?;
-    }
-    legacy::fill(&mut config)?;
     config.check()?;
     Ok(config)
 }
@@ -96,18 +97,6 @@ fn located(text: &str, error: &toml::de::Error) -> String {
     let before = text.as_bytes().iter().take(span.start);
     let line = 1 + before.filter(|&&byte| byte == b'\n').count();
     format!("line {line}: {}", error.message())
-}
-
-/// Puts `upper` over `lower`: tables are merged key by key, everything else is replaced.
-fn overlay(lower: &mut Table, upper: Table) {
-    for (key, value) in upper {
-        match (lower.get_mut(&key), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
-            (_, value) => {
-                lower.insert(key, value);
-            }
-        }
-    }
 }
 
 /// Reads a TOML file as the same structure in JSON.

@@ -1,6 +1,6 @@
 //! What the original hook was configured by, so that its users can switch without editing.
 //!
-//! Fills only what nothing else has set: a project's settings file can set environment variables.
+//! Counts only where there is no configuration of ours at all: a project's settings file can set environment variables.
 
 use std::path::{Path, PathBuf};
 
@@ -20,11 +20,10 @@ struct Original {
 }
 
 pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
-    // Where our own configuration names a ZVM, the original's file must not send its password there.
-    if let Some(path) = variable("ZERTO_REWIND_CONFIG").filter(|_| config.zerto.url.is_none()) {
+    if let Some(path) = variable("ZERTO_REWIND_CONFIG") {
         fill_from_file(config, Path::new(&path))?;
     }
-    if let Some(text) = variable("ZERTO_HOOK_GUARD_TIMEOUT").filter(|_| config.deadline_seconds.is_none()) {
+    if let Some(text) = variable("ZERTO_HOOK_GUARD_TIMEOUT") {
         let seconds = text.trim().parse().map_err(|_| {
             ConfigError::value(
                 "ZERTO_HOOK_GUARD_TIMEOUT",
@@ -33,7 +32,7 @@ pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
         })?;
         config.deadline_seconds = Some(seconds);
     }
-    if let Some(word) = variable("ZERTO_HOOK_UNKNOWN").filter(|_| config.policy.unknown_tool.is_none()) {
+    if let Some(word) = variable("ZERTO_HOOK_UNKNOWN") {
         config.policy.unknown_tool = Some(match word.as_str() {
             "prompt" | "ask" => Choice::Ask,
             "deny" => Choice::Deny,
@@ -44,7 +43,7 @@ pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
             }
         });
     }
-    if let Some(path) = variable("ZERTO_HOOK_LOG").filter(|_| config.log.path.is_none()) {
+    if let Some(path) = variable("ZERTO_HOOK_LOG") {
         config.log.path = Some(PathBuf::from(path));
     }
     Ok(())
@@ -63,9 +62,9 @@ fn fill_from_file(config: &mut Config, path: &Path) -> Result<(), ConfigError> {
         })?;
     let zerto = &mut config.zerto;
     zerto.url = original.zerto_url;
-    zerto.username = zerto.username.take().or(original.username);
-    zerto.client_id = zerto.client_id.take().or(original.client_id);
-    zerto.verify = zerto.verify.or(original.verify_tls);
+    zerto.username = original.username;
+    zerto.client_id = original.client_id;
+    zerto.verify = original.verify_tls;
     zerto.legacy_password = original.password.map(LegacyPassword);
     Ok(())
 }

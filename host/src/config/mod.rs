@@ -209,6 +209,7 @@ impl Config {
             self.zerto.longest_wait_seconds,
             1.0..=300.0,
         )?;
+        self.zerto.check()?;
         let paths = [
             ("zerto.secret_file", self.zerto.secret_file.as_deref()),
             ("zerto.ca_file", self.zerto.ca_file.as_deref()),
@@ -275,6 +276,55 @@ impl Ask {
 }
 
 impl Zerto {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self
+            .url
+            .as_deref()
+            .is_some_and(|url| !url.starts_with("https://"))
+        {
+            return Err(ConfigError::value("zerto.url", "has to begin with https://"));
+        }
+        if self.pin.is_some() && self.fingerprint().is_none() {
+            return Err(ConfigError::value(
+                "zerto.pin",
+                "has to be 'sha256:' and 64 hexadecimal digits",
+            ));
+        }
+        let trusts = [
+            self.pin.is_some(),
+            self.ca_file.is_some(),
+            self.verify == Some(false),
+        ];
+        if trusts.into_iter().filter(|set| *set).count() > 1 {
+            return Err(ConfigError::value(
+                "zerto.pin, zerto.ca_file and zerto.verify = false",
+                "say different things of what is trusted; leave one of them",
+            ));
+        }
+        if self.secret_env.is_some() && self.secret_file.is_some() {
+            return Err(ConfigError::value(
+                "zerto.secret_env",
+                "stands beside zerto.secret_file; leave one of them",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The pin's digest: `sha256:` and 64 hexadecimal digits, with or without colons between the bytes, as `openssl x509`
+    /// prints them.
+    pub fn fingerprint(&self) -> Option<[u8; 32]> {
+        let pin = self.pin.as_deref()?.strip_prefix("sha256:")?;
+        let digits: String = pin.chars().filter(|&letter| letter != ':').collect();
+        if digits.len() != 64 || !digits.is_ascii() {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (byte, position) in bytes.iter_mut().zip((0..64).step_by(2)) {
+            *byte = u8::from_str_radix(&digits[position..position + 2], 16).ok()?;
+        }
+        Some(bytes)
+    }
+
     /// Whether the ZVM's certificate is verified. Only an explicit `false` turns that off.
     pub fn verify(&self) -> bool {
         self.verify.unwrap_or(true)
@@ -342,5 +392,35 @@ impl Log {
     /// How many full files are kept.
     pub fn keep(&self) -> u32 {
         self.keep.unwrap_or(5)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_is_read_as_tools_print_it() {
+        let read = |pin: &str| {
+            Zerto {
+                pin: Some(pin.into()),
+                ..Zerto::default()
+            }
+            .fingerprint()
+        };
+        let plain = format!("sha256:{}", "0a".repeat(32));
+        let with_colons = format!("sha256:{}", vec!["0A"; 32].join(":"));
+        assert_eq!(read(&plain), Some([10; 32]));
+        assert_eq!(read(&with_colons), Some([10; 32]));
+        for bad in [
+            "",
+            "0a0a",
+            "sha256:0a",
+            "md5:0a",
+            &format!("sha256:{}", "zz".repeat(32)),
+            &format!("sha256:{}", "ä".repeat(32)),
+        ] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
     }
 }

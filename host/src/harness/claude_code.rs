@@ -126,6 +126,14 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
     }))
 }
 
+/// Whether an event asks before a call, in another harness's spelling or in a careless one of ours.
+fn is_foreign_gate(event: &str) -> bool {
+    event != GATE
+        && FOREIGN_GATES
+            .iter()
+            .any(|gate| gate.eq_ignore_ascii_case(event.trim()))
+}
+
 /// Which other harness an event comes from, if it asks before a call there. Their other events are not ours to block.
 fn foreign(wire: &Wire<'_>, named: Option<&str>) -> Result<Option<&'static str>, Fault> {
     let action: Option<String> = match named {
@@ -133,7 +141,7 @@ fn foreign(wire: &Wire<'_>, named: Option<&str>) -> Result<Option<&'static str>,
         None => field("agent_action_name", wire.agent_action_name)?,
     };
     let event = named.or(action.as_deref());
-    let asks = event.is_none_or(|event| event == GATE || FOREIGN_GATES.contains(&event));
+    let asks = event.is_none_or(|event| event == GATE || is_foreign_gate(event));
     let harness = if wire.cursor_version.is_some() || wire.conversation_id.is_some() {
         "Cursor"
     } else if wire.turn_id.is_some() {
@@ -142,7 +150,7 @@ fn foreign(wire: &Wire<'_>, named: Option<&str>) -> Result<Option<&'static str>,
         "Copilot CLI"
     } else if wire.agent_action_name.is_some() {
         "Windsurf"
-    } else if event.is_some_and(|event| FOREIGN_GATES.contains(&event)) {
+    } else if event.is_some_and(is_foreign_gate) {
         "another harness"
     } else {
         return Ok(None);
@@ -297,6 +305,14 @@ mod tests {
             (
                 br#"{"agent_action_name":"pre_mcp_tool_use","tool_info":{}}"#,
                 "Windsurf",
+            ),
+            (
+                br#"{"hook_event_name":"pretooluse","tool_name":"x"}"#,
+                "another harness",
+            ),
+            (
+                br#"{"hook_event_name":"PreToolUse ","tool_name":"x"}"#,
+                "another harness",
             ),
         ] {
             let fault = read(bytes).unwrap_err();

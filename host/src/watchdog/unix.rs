@@ -38,9 +38,19 @@ const ALSO_FATAL: [libc::c_int; 3] = [libc::SIGIO, libc::SIGPWR, libc::SIGSTKFLT
 #[cfg(not(target_os = "linux"))]
 const ALSO_FATAL: [libc::c_int; 0] = [];
 
+/// Signals without a meaning of their own, which end a process all the same.
+#[cfg(target_os = "linux")]
+fn real_time() -> std::ops::RangeInclusive<libc::c_int> {
+    libc::SIGRTMIN()..=libc::SIGRTMAX()
+}
+#[cfg(not(target_os = "linux"))]
+fn real_time() -> [libc::c_int; 0] {
+    []
+}
+
 /// Has to run before the engine starts: it keeps our handlers of memory faults for those that are not a policy's.
 pub(super) fn catch_signals() {
-    for signal in FATAL.into_iter().chain(ALSO_FATAL) {
+    for signal in FATAL.into_iter().chain(ALSO_FATAL).chain(real_time()) {
         handle(signal, on_fatal, libc::SA_ONSTACK);
     }
     // Without SA_RESTART: a read of standard input has to end when the time has passed.

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::error::{Error, clean};
+use crate::error::Error;
 use crate::http::{Answer, Ask, Body, Http, Identity};
 use crate::meter::Phase;
 use crate::settings::{Login, Secret};
@@ -192,11 +192,14 @@ async fn accepted(http: &Http, ask: Ask<'_>) -> Result<Answer, Error> {
     if answer.status.is_success() {
         return Ok(answer);
     }
+    // Not in the ZVM's words: they can echo the request, and a secret in an encoding of its own.
+    let code = wire::error_code(&answer.body).map_or_else(String::new, |code| format!(", {code}"));
+    let declined = format!("log-in: HTTP {}{code}", answer.status.as_u16());
     Err(match http.refusal(&answer) {
-        Error::Refused(words) if answer.status == 400 => {
-            Error::Unauthorized(clean(&format!("log-in: {words}")))
-        }
-        Error::Unauthorized(words) => Error::Unauthorized(clean(&format!("log-in: {words}"))),
+        Error::Refused(_) if answer.status == 400 => Error::Unauthorized(declined),
+        Error::Unauthorized(_) => Error::Unauthorized(declined),
+        Error::Refused(_) => Error::Refused(declined),
+        Error::Unreachable(_) => Error::unreachable(declined),
         Error::NotFound => Error::unreachable(format!(
             "{} is not there: no ZVM, or one of the other platform (Linux appliance, Windows)",
             answer.name

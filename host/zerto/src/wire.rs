@@ -53,6 +53,19 @@ pub(crate) fn words(body: &[u8]) -> Option<Words> {
     })
 }
 
+/// The code by which Keycloak declines a log-in, such as `invalid_grant`: a word of its own and nothing that was sent.
+pub(crate) fn error_code(body: &[u8]) -> Option<String> {
+    let Ok(Value::Object(object)) = parse(body) else {
+        return None;
+    };
+    let is_code = |code: &String| {
+        code.len() <= 40
+            && !code.is_empty()
+            && code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    text(&object, "error").filter(is_code)
+}
+
 /// A token and how long it lives.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Token {

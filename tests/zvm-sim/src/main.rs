@@ -68,7 +68,7 @@ fn announce(sim: &Sim, ca: Option<&Path>, login: &str) {
     );
     println!("URL     {}", sim.url());
     println!("CA      {ca}");
-    println!("pin     sha256 {}", sim.certificate_sha256());
+    println!("pin     sha256:{}", sim.certificate_sha256());
     println!("log-in  {login}");
 }
 
