@@ -105,6 +105,11 @@ fn subjects(world: &World) -> Vec<Subject> {
     };
     let hook = |name, event, says, every| subject(name, Path::new(HOLDPOINT), &["hook"], &event, says, every);
     let read = |input| before("mcp__esxi__listVMs", input);
+    let failed = json!({
+        "hook_event_name": "PostToolUseFailure", "session_id": "s", "cwd": "/", "tool_name": "Bash",
+        "tool_use_id": "call", "error": "Exit code 1",
+    });
+    let record = &["session", "record", "--home", home(world)];
     let mut after = before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" }));
     after["hook_event_name"] = "PostToolUse".into();
     after["tool_response"] = "done".into();
