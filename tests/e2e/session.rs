@@ -373,7 +373,10 @@ fn a_directory_that_cannot_be_made_is_silent_and_a_line_in_the_log() {
     world.configure("session.directory = '/proc/holdpoint/sessions'");
     assert_silent(&fail(&world, 1..=1)[0]);
     let line = world.logged();
-    assert_eq!((&line["verdict"], &line["fault"]), (&json!("silent"), &json!("session")));
+    assert_eq!(
+        (&line["verdict"], &line["fault"]),
+        (&json!("silent"), &json!("session"))
+    );
     assert!(line["why"].as_str().unwrap().contains("cannot be kept"), "{line}");
 }
 
