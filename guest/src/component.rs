@@ -8,7 +8,7 @@ use crate::{decide, observe};
 wit_bindgen::generate!({ path: "../wit", world: "guest" });
 
 use exports::holdpoint::policy::policy::{Call, Guest, Observation, Outcome, SessionEvent, Verdict};
-use holdpoint::policy::zerto;
+use holdpoint::policy::{session, zerto};
 
 struct Policy;
 
@@ -62,6 +62,13 @@ impl model::World for Host {
             .into_iter()
             .map(from_result)
             .collect()
+    }
+
+    fn tally(&mut self) -> Option<model::Tally> {
+        session::current().map(|tally| model::Tally {
+            failures: tally.failures,
+            level: tally.level,
+        })
     }
 }
 

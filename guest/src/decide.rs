@@ -5,7 +5,7 @@ use crate::capture;
 use crate::classify::{self, Judged};
 use crate::judge::{Judgement, Machine, judge};
 use crate::lookup;
-use crate::model::{Call, Verdict, World};
+use crate::model::{Call, Tally, Verdict, World};
 use crate::reading::{Change, Reading};
 use crate::say;
 use crate::settings::{Settings, Stance};
@@ -90,14 +90,30 @@ impl Judging<'_> {
         if !asks.is_empty() || machines.is_empty() {
             return Verdict::Ask(self.asking(change, &asks));
         }
-        capture::capture(
+        // Before anything is captured, so that nothing is where the tally cannot be had.
+        let strained = self.strained(world);
+        let verdict = capture::capture(
             self.call,
             self.settings,
             self.judged,
             &machines,
             change.deletes,
             world,
-        )
+        );
+        match (verdict, strained) {
+            (Verdict::Pass(Some(note)), Some((tally, from))) => {
+                Verdict::Ask(say::strained(self.judged, tally, from, &note))
+            }
+            (verdict, _) => verdict,
+        }
+    }
+
+    /// The session's tally and the level from which on a human decides, where it has come to that. Not asked for unless
+    /// configured.
+    fn strained(&self, world: &mut impl World) -> Option<(Tally, u8)> {
+        let from = self.settings.session_ask_level?;
+        let tally = world.tally().filter(|tally| tally.level >= from)?;
+        Some((tally, from))
     }
 
     fn asking(&self, change: &Change, asks: &[String]) -> String {

@@ -138,4 +138,16 @@ pub trait World {
     /// Inserts a checkpoint with this tag into all these VPGs at once and waits for it. The results stand in the order
     /// of the VPGs.
     fn capture(&mut self, vpg_identifiers: &[String], tag: &str) -> Vec<CaptureResult>;
+
+    /// The tally of the call's session; none where nothing is known of it.
+    fn tally(&mut self) -> Option<Tally>;
+}
+
+/// Failures that the harness reported in a session and workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    /// How many calls failed.
+    pub failures: u32,
+    /// 0 (none) to 4.
+    pub level: u8,
 }

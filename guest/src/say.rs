@@ -1,7 +1,7 @@
 //! The words of verdicts, for the human who decides and the model that is told.
 
 use crate::classify::Judged;
-use crate::model::{Verdict, ZertoError};
+use crate::model::{Tally, Verdict, ZertoError};
 use crate::reading::{Change, Reading};
 use crate::text::{cut, quoted, shown, whole};
 
@@ -52,6 +52,22 @@ pub fn change(judged: &Judged, clauses: &[String], end: &str) -> String {
     // What is said at the end must not be cut away.
     let clauses = cut(&clauses.join("; "), 1_400);
     whole(&format!("{} {verb} machines: {clauses}. {end}", tool(judged)))
+}
+
+/// A change that asks although its checkpoint was taken, with the note that names it.
+pub fn strained(judged: &Judged, tally: Tally, from: u8, note: &str) -> String {
+    // The question comes first, so that a long note cannot push it out.
+    whole(&format!(
+        "{} changes machines, and {} tool {} failed in this session and workspace (level {} of 4); from level {from} on, a human decides. Allow it? {note}",
+        tool(judged),
+        tally.failures,
+        if tally.failures == 1 {
+            "call has"
+        } else {
+            "calls have"
+        },
+        tally.level
+    ))
 }
 
 /// Zerto could not be asked about a machine.

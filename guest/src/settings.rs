@@ -49,6 +49,8 @@ pub struct Settings {
     pub catalogs: Vec<Catalog>,
     /// Whether the operator's catalogs may read a call less strictly than the shipped ones.
     pub allow_widening: bool,
+    /// The level of the session tally, 1 to 4, from which on a change asks although its checkpoint was taken.
+    pub session_ask_level: Option<u8>,
     /// The agent's name in a tag.
     pub agent: Option<String>,
 }
@@ -110,6 +112,7 @@ impl Settings {
             "allow_widening" => {
                 self.allow_widening = value.as_bool().ok_or("is neither true nor false")?;
             }
+            "session_ask_level" => self.session_ask_level = Some(level(&value)?),
             "agent" => self.agent = Some(filled(&value)?),
             _ => return Err("is not known".into()),
         }
@@ -164,6 +167,13 @@ fn domains(value: &Value) -> Result<Vec<String>, String> {
         .iter()
         .map(|item| Ok(filled(item)?.trim_matches('.').to_ascii_lowercase()))
         .collect()
+}
+
+fn level(value: &Value) -> Result<u8, String> {
+    let level = value.as_u64().and_then(|level| u8::try_from(level).ok());
+    level
+        .filter(|level| (1..=4).contains(level))
+        .ok_or_else(|| "is no whole number from 1 to 4".into())
 }
 
 fn uuid(value: &Value) -> Result<String, String> {

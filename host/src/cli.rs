@@ -1,13 +1,15 @@
 //! The command line.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use holdpoint_session::verbs::{Options, Verb};
 
 use crate::exit::ExitCode;
-use crate::hook;
+use crate::{hook, session};
 
 /// A hold point for AI agents: a tool call that would change a machine waits until Zerto has a tagged checkpoint of it.
 #[derive(Debug, Parser)]
@@ -35,11 +37,73 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
+    /// The session tally: how many of a session's tool calls failed.
+    #[command(subcommand)]
+    Session(Session),
+}
+
+#[derive(Debug, Subcommand)]
+enum Session {
+    /// Counts a failed call of Bash: the event on standard input.
+    Record(Where),
+    /// Saves the tally before a compaction: the event on standard input.
+    Checkpoint(Where),
+    /// Says what was saved, as a session starts: the event on standard input.
+    Restore(Where),
+    /// Forgets a session that starts anew: the event on standard input.
+    Clear(Where),
+    /// Shows what is on record.
+    #[command(after_help = "Example:\n  holdpoint session show --json")]
+    Show {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        /// The configuration, as for the hook.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+}
+
+/// The options of the helper that these verbs replace.
+#[derive(Debug, clap::Args)]
+#[command(
+    args_override_self = true,
+    after_help = "Prints action, count, level and scope, with tabs between them; ignored where there was nothing to do or \
+                  it could not be done.\n\nExample:\n  holdpoint session record --home \"$HOME\" < event.json"
+)]
+struct Where {
+    /// The user's home: tallies lie in .pua/runtime-state there.
+    #[arg(long, value_name = "DIRECTORY")]
+    home: OsString,
+    /// Where they lie instead; default: $PUA_STATE_DIR.
+    #[arg(long, value_name = "DIRECTORY")]
+    state_dir: Option<OsString>,
+    /// The workspace, in the place of the event's.
+    #[arg(long, value_name = "DIRECTORY")]
+    cwd: Option<OsString>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Harness {
     ClaudeCode,
+}
+
+impl Session {
+    fn run(self) -> ExitCode {
+        let (verb, place) = match self {
+            Self::Record(place) => (Verb::Record, place),
+            Self::Checkpoint(place) => (Verb::Checkpoint, place),
+            Self::Restore(place) => (Verb::Restore, place),
+            Self::Clear(place) => (Verb::Clear, place),
+            Self::Show { json, config } => return session::show(config, json),
+        };
+        let options = Options {
+            home: place.home,
+            state_dir: place.state_dir,
+            cwd: place.cwd,
+        };
+        session::run(verb, &options)
+    }
 }
 
 /// Runs the command that the process was started with.
@@ -63,6 +127,9 @@ pub fn run(started: Instant) -> ExitCode {
                     config,
                 }),
         }) => hook::run(config, started),
+        Ok(Arguments {
+            command: Some(Command::Session(command)),
+        }) => command.run(),
         Err(error) => {
             // Help and version go to standard output and are no error; the rest is one, also for a hook.
             let code = if error.use_stderr() {

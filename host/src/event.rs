@@ -7,6 +7,9 @@ use serde_json::value::RawValue;
 pub enum Event<'a> {
     /// A call is about to run: the only event that can be gated.
     Before(Call<'a>),
+    /// A call has ended, the session's context is about to be compacted, or a session starts: what the session tally is
+    /// kept by, named by the harness's own word.
+    Tallied(&'static str),
     /// Anything else, named by the harness's own word. Accepted, and answered with silence.
     Other(String),
 }
@@ -18,6 +21,8 @@ pub struct Call<'a> {
     pub session_id: String,
     /// The call's id (`tool_use_id`), empty where the harness sent none.
     pub call_id: String,
+    /// The workspace, where the harness names it.
+    pub cwd: Option<String>,
     /// The tool, exactly as the harness spells it.
     pub tool: String,
     /// The MCP server, where the harness names it apart from the tool.

@@ -14,6 +14,7 @@ use crate::harness::{Answer, claude_code, stdin};
 use crate::log::{self, Entry, Log, Phases};
 use crate::policy::{self, Identity};
 use crate::record::Record;
+use crate::session::{self, Session};
 use crate::verdict::{Fault, FaultKind, Verdict};
 use crate::watchdog::{self, Waiting};
 use crate::zerto::Zerto;
@@ -40,6 +41,10 @@ pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
             watchdog::expect(Waiting::Call);
             judge(&config, &call, started, deadline)
         }
+        Ok(Event::Tallied(name)) => {
+            watchdog::expect(Waiting::Nothing);
+            observe(&config, name, bytes.as_deref().unwrap_or_default())
+        }
         Ok(Event::Other(name)) => {
             watchdog::expect(Waiting::Nothing);
             notice(&config, name)
@@ -54,6 +59,8 @@ struct Decision {
     answer: Answer,
     /// None where nothing was decided and nothing went wrong.
     entry: Option<Entry>,
+    /// Whether a call waits, or may wait, for the answer: then it has to be delivered.
+    awaited: bool,
 }
 
 impl Decision {
@@ -65,6 +72,7 @@ impl Decision {
         Self {
             answer: claude_code::block(&reason),
             entry: Some(entry),
+            awaited: true,
         }
     }
 }
@@ -95,7 +103,32 @@ fn notice(config: &Result<Config, ConfigError>, name: String) -> Decision {
     Decision {
         answer: Answer::silence(),
         entry,
+        awaited: false,
     }
+}
+
+/// An event that the session tally is kept by. Whatever goes wrong with that is silent, and a line in the log.
+fn observe(config: &Result<Config, ConfigError>, name: &'static str, bytes: &[u8]) -> Decision {
+    let Ok(usable) = config else {
+        return notice(config, name.to_owned());
+    };
+    let mut decision = Decision {
+        answer: Answer::silence(),
+        entry: None,
+        awaited: false,
+    };
+    match session::observe(&usable.session, bytes) {
+        Ok(Some(note)) => decision.answer = claude_code::tell(name, &note),
+        Ok(None) => {}
+        Err(fault) => {
+            decision.entry = Some(Entry {
+                fault: Some(fault.kind.word()),
+                why: Some(fault.cause),
+                ..entry("", "", name)
+            });
+        }
+    }
+    decision
 }
 
 /// Judges a call that is about to run. Whatever goes wrong here becomes a deny.
@@ -123,6 +156,7 @@ fn judge(
     Decision {
         answer: claude_code::write(&verdict),
         entry: Some(entry),
+        awaited: true,
     }
 }
 
@@ -166,6 +200,7 @@ fn decide(
         config.zerto.clone(),
         zerto_deadline,
         Arc::clone(record),
+        Session::new(config.session.clone(), call.session_id.clone(), call.cwd.clone()),
     ));
     let verdict = runtime::before(&component, &config.policy.grants(), lent, &question)?;
     Ok(config
@@ -191,7 +226,11 @@ fn deliver(
     started: Instant,
     read: Duration,
 ) -> ExitCode {
-    let Decision { mut answer, entry } = decision;
+    let Decision {
+        mut answer,
+        entry,
+        awaited,
+    } = decision;
     if let Some(mut entry) = entry {
         (entry.ms.read, entry.ms.total) = (milliseconds(read), milliseconds(started.elapsed()));
         if let Err(trouble) = append(config, entry) {
@@ -200,16 +239,19 @@ fn deliver(
                 .extend_from_slice(format!("holdpoint: {trouble}\n").as_bytes());
         }
     }
-    watchdog::expect(if answer.code == ExitCode::OK && answer.stdout.is_empty() {
-        Waiting::Nothing
-    } else {
+    let is_silence = answer.code == ExitCode::OK && answer.stdout.is_empty();
+    watchdog::expect(if awaited && !is_silence {
         Waiting::Answer
+    } else {
+        Waiting::Nothing
     });
     // Nothing can be done about a reader of errors that has gone; the exit code still tells.
     let _ = io::stderr().write_all(&answer.stderr);
     match hand_over(&answer.stdout) {
         Ok(()) => answer.code,
-        Err(error) => undelivered(&error, config),
+        Err(error) if awaited => undelivered(&error, config),
+        // A note that nobody waited for: the tally counts without it.
+        Err(_) => answer.code,
     }
 }
 

@@ -3,7 +3,7 @@
 //! Data flows one way, and each step has its one place:
 //!
 //! [`harness::stdin`] and [`harness::claude_code`] make an [`event`] of what the harness writes; [`policy`] loads what
-//! decides and [`runtime`] runs it; [`zerto`] is what it is lent; a [`verdict`] comes out, [`log`] keeps it, and the
+//! decides and [`runtime`] runs it; [`zerto`] and [`session`] are what it is lent; a [`verdict`] comes out, [`log`] keeps it, and the
 //! harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the [`watchdog`].
 
 pub mod arguments;
@@ -18,6 +18,7 @@ pub mod policy;
 mod private;
 pub mod record;
 pub mod runtime;
+pub mod session;
 pub mod text;
 pub mod verdict;
 pub mod watchdog;

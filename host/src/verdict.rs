@@ -1,5 +1,7 @@
 //! What is answered before a call, and what is not a verdict: a fault.
 
+use thiserror::Error;
+
 use crate::text;
 
 /// A policy's answer before a call. There is no *allow*: a policy only tightens what the harness would do.
@@ -40,7 +42,8 @@ impl Verdict {
 
 /// Something went wrong on our side. Never a verdict; what it becomes is the stance: before a call a deny, elsewhere
 /// silence and a line in the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{cause}")]
 pub struct Fault {
     /// The row of the stance table that this belongs to, for logs and scripts.
     pub kind: FaultKind,
@@ -83,6 +86,8 @@ pub enum FaultKind {
     Trap,
     /// The deadline passed.
     Deadline,
+    /// The session tally cannot be kept or read.
+    Session,
     /// The answer cannot be delivered.
     Answer,
     /// The host itself failed: a panic, a signal.
@@ -91,13 +96,14 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// Every kind there is.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Event,
         Self::Harness,
         Self::Configuration,
         Self::Policy,
         Self::Trap,
         Self::Deadline,
+        Self::Session,
         Self::Answer,
         Self::Host,
     ];
@@ -111,6 +117,7 @@ impl FaultKind {
             Self::Policy => "policy",
             Self::Trap => "trap",
             Self::Deadline => "deadline",
+            Self::Session => "session",
             Self::Answer => "answer",
             Self::Host => "host",
         }

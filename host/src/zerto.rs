@@ -1,4 +1,4 @@
-//! The capability `zerto`, over a real ZVM. Nothing is read, resolved or started before a policy asks.
+//! What a policy is lent: Zerto over a real ZVM, and with it the session's tally. Nothing is read, resolved or started before a policy asks.
 
 use std::env;
 use std::fs::File;
@@ -14,8 +14,10 @@ use crate::config::{self, LoginKind};
 use crate::private;
 use crate::record::{Record, ZertoTimes};
 use crate::runtime::capabilities::{
-    Capabilities, CaptureResult, Checkpoint, Direction, Error, VmRow, VpgState,
+    Capabilities, CaptureResult, Checkpoint, Direction, Error, Tally, VmRow, VpgState,
 };
+use crate::session::Session;
+use crate::verdict::Fault;
 
 /// The longest secret that is read from a file, in bytes.
 const LONGEST_SECRET: u64 = 64 * 1024;
@@ -25,6 +27,7 @@ pub struct Zerto {
     config: config::Zerto,
     deadline: Instant,
     record: Arc<Mutex<Record>>,
+    session: Session,
     connection: Option<Connection>,
 }
 
@@ -35,12 +38,18 @@ struct Connection {
 }
 
 impl Zerto {
-    /// Lends Zerto until the deadline. What is asked and seen goes into the record.
-    pub fn new(config: config::Zerto, deadline: Instant, record: Arc<Mutex<Record>>) -> Self {
+    /// Lends Zerto until the deadline, and the tally of the call's session. What is asked and seen goes into the record.
+    pub fn new(
+        config: config::Zerto,
+        deadline: Instant,
+        record: Arc<Mutex<Record>>,
+        session: Session,
+    ) -> Self {
         Self {
             config,
             deadline,
             record,
+            session,
             connection: None,
         }
     }
@@ -147,6 +156,10 @@ impl Capabilities for Zerto {
     fn cadence(&mut self, vpg: &str) -> Result<Option<u64>, Error> {
         let cadence = self.ask(async |zvm| zvm.cadence(vpg).await)?;
         Ok(cadence.map(|cadence| u64::try_from(cadence.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    fn tally(&mut self) -> Result<Option<Tally>, Fault> {
+        self.session.tally()
     }
 
     fn note(&mut self, line: String) {

@@ -66,11 +66,11 @@ fn run(mut command: Command, mut event: File) -> io::Result<Measured> {
     let mut stdin = child.stdin.take().expect("a pipe");
     // What does not read its input may end before it is written.
     let _ = io::copy(&mut event, &mut stdin);
+    // The verbs of the session tally read to the end.
+    drop(stdin);
     let (status, usage) = wait(child.id());
     let wall = started.elapsed();
     let ended = SystemTime::now();
-    // It stays open until here, as harnesses leave it.
-    drop(stdin);
     let mut stdout = String::new();
     child.stdout.take().expect("a pipe").read_to_string(&mut stdout)?;
     Ok(Measured {

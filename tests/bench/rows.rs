@@ -24,6 +24,8 @@ struct Subject {
     program: PathBuf,
     arguments: &'static [&'static str],
     event: PathBuf,
+    /// An event that is another call's in each run, so that it counts.
+    failure: Option<Value>,
     /// What has to stand in its answer; none where the answer has to be empty.
     says: Option<&'static str>,
     /// It is run in every so many rounds: slow ones in fewer.
@@ -34,6 +36,8 @@ struct Subject {
 /// Measures all rows.
 pub(crate) fn measure_all(rounds: usize, random: &mut Random) -> Vec<Row> {
     let world = World::with_zvm(INSTANT);
+    // So that every run of a row answers the same.
+    world.configure("session.tell = false");
     let mut subjects = subjects(&world);
     for round in 0..WARM_UP + rounds {
         let mut order: Vec<&mut Subject> = subjects
@@ -42,6 +46,7 @@ pub(crate) fn measure_all(rounds: usize, random: &mut Random) -> Vec<Row> {
             .collect();
         random.shuffle(&mut order);
         for subject in order {
+            subject.renew(round);
             let measured = subject.run(&world);
             if round >= WARM_UP {
                 subject.runs.push((round, measured));
@@ -54,6 +59,14 @@ pub(crate) fn measure_all(rounds: usize, random: &mut Random) -> Vec<Row> {
 }
 
 impl Subject {
+    fn renew(&self, round: usize) {
+        if let Some(failure) = &self.failure {
+            let mut failure = failure.clone();
+            failure["tool_use_id"] = format!("call-{round}").into();
+            fs::write(&self.event, failure.to_string()).expect("a file");
+        }
+    }
+
     fn run(&self, world: &World) -> Measured {
         let measured = measure(world, &self.event, &self.program, self.arguments);
         let answered = match self.says {
@@ -98,6 +111,7 @@ fn subjects(world: &World) -> Vec<Subject> {
             program: program.to_owned(),
             arguments,
             event: path,
+            failure: None,
             says,
             every,
             runs: Vec::new(),
@@ -105,6 +119,10 @@ fn subjects(world: &World) -> Vec<Subject> {
     };
     let hook = |name, event, says, every| subject(name, Path::new(HOLDPOINT), &["hook"], &event, says, every);
     let read = |input| before("mcp__esxi__listVMs", input);
+    let failed = json!({
+        "hook_event_name": "PostToolUseFailure", "session_id": "s", "cwd": "/", "tool_name": "Bash",
+        "error": "Exit code 1",
+    });
     let mut after = before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" }));
     after["hook_event_name"] = "PostToolUse".into();
     after["tool_response"] = "done".into();
@@ -125,6 +143,21 @@ fn subjects(world: &World) -> Vec<Subject> {
             1,
         ),
         hook("event that is not gated (PostToolUse)", after, None, 1),
+        Subject {
+            failure: Some(failed.clone()),
+            ..hook("failed call, counted (PostToolUseFailure)", json!({}), None, 1)
+        },
+        Subject {
+            failure: Some(failed),
+            ..subject(
+                "session record",
+                Path::new(HOLDPOINT),
+                &["session", "record", "--home", "."],
+                &json!({}),
+                Some("updated"),
+                1,
+            )
+        },
         hook(
             "read-only call, 20 MB of arguments",
             read(json!({ "text": "x".repeat(20 * 1024 * 1024) })),

@@ -41,15 +41,14 @@ impl Running {
         running
     }
 
-    /// Waits until the process catches signals; of all that it catches, that of the timer comes last.
-    pub(crate) fn armed(self) -> Self {
-        self.wait_for("status", |status| {
-            let caught = status
-                .lines()
-                .find_map(|line| line.strip_prefix("SigCgt:"))
-                .unwrap();
-            u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << (Signal::ALARM.as_raw() - 1)) != 0
-        })
+    /// Waits until the process waits for its event, with everything in place that comes before.
+    pub(crate) fn reading(self) -> Self {
+        let read = if cfg!(target_arch = "x86_64") {
+            "0 0x0 "
+        } else {
+            "63 0x0 "
+        };
+        self.wait_for("syscall", |call| call.starts_with(read))
     }
 
     /// Waits until the process hangs in opening a file, as one does that opens a pipe which nobody reads.
@@ -147,11 +146,26 @@ pub(crate) fn assert_blocks(outcome: &Outcome, words: &str) {
 }
 
 #[test]
+fn a_real_time_signal_blocks_as_well() {
+    let world = World::without_zvm();
+    for number in [libc::SIGRTMIN(), libc::SIGRTMAX()] {
+        let running = Running::start(&world).reading();
+        let kill = format!("kill -{number} {}", running.child.id());
+        let sent = std::process::Command::new("sh")
+            .args(["-c", &kill])
+            .status()
+            .unwrap();
+        assert!(sent.success(), "{kill}");
+        assert_blocks(&running.end(), "ended by a signal");
+    }
+}
+
+#[test]
 fn a_signal_before_the_event_is_read_blocks() {
     let world = World::without_zvm();
     assert_eq!(deadly().count(), 19);
     for signal in deadly() {
-        let outcome = Running::start(&world).armed().signal(signal).end();
+        let outcome = Running::start(&world).reading().signal(signal).end();
         assert_blocks(&outcome, "ended by a signal");
     }
     assert_eq!(world.log().len(), 19);

@@ -1,6 +1,6 @@
 //! The rows of the decision table.
 
-use holdpoint_guest::model::{Verdict, ZertoError};
+use holdpoint_guest::model::{Tally, Verdict, ZertoError};
 use serde_json::json;
 
 use crate::world::{Script, asked, call, denied, holds, noted, of_server, row, site, under};
@@ -289,6 +289,9 @@ fn results_that_do_not_belong_to_the_question_are_no_checkpoint() {
         fn capture(&mut self, _: &[String], _: &str) -> Vec<CaptureResult> {
             self.0.clone()
         }
+        fn tally(&mut self) -> Option<Tally> {
+            None
+        }
     }
     let result = |vpg: &str, identifier: &str| CaptureResult {
         vpg_identifier: vpg.into(),
@@ -307,4 +310,44 @@ fn results_that_do_not_belong_to_the_question_are_no_checkpoint() {
         let call = call("mcp__esxi__powerOff", json!({"name": "web01"}));
         denied(holdpoint_guest::decide::before(&call, &mut Liar(answer)));
     }
+}
+
+#[test]
+fn from_the_configured_level_on_a_change_asks_although_its_checkpoint_was_taken() {
+    let change = call("mcp__esxi__powerOff", json!({"name": "web01"}));
+    let strict = under(change.clone(), json!({"session_ask_level": 2}));
+    let strained = |failures, level| Script {
+        tally: Some(Tally { failures, level }),
+        ..site()
+    };
+    for (failures, level) in [(3, 2), (9, 4)] {
+        let mut world = strained(failures, level);
+        let reason = asked(world.judge(&strict));
+        let tag = &world.captures[0].1;
+        holds(
+            &reason,
+            &[&format!("{failures} tool calls"), "from level 2 on", "7180", tag],
+        );
+    }
+    noted(strained(2, 1).judge(&strict));
+    noted(site().judge(&strict));
+    let mut unconfigured = strained(9, 4);
+    noted(unconfigured.judge(&change));
+    assert_eq!(unconfigured.tallies, 0);
+}
+
+#[test]
+fn the_level_softens_nothing_and_is_for_changes_only() {
+    let under = |call| under(call, json!({"session_ask_level": 1}));
+    let mut world = Script {
+        tally: Some(Tally {
+            failures: 5,
+            level: 4,
+        }),
+        failing: vec![("WEB-id".into(), ZertoError::Refused("no".into()))],
+        ..site()
+    };
+    denied(world.judge(&under(call("mcp__esxi__powerOff", json!({"name": "web01"})))));
+    let read = world.judge(&under(call("mcp__esxi__listVMs", json!({}))));
+    assert_eq!((read, world.tallies), (Verdict::Pass(None), 1));
 }

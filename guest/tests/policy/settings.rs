@@ -34,6 +34,9 @@ fn a_setting_that_cannot_be_read_denies_everything_and_is_named() {
         (json!({"catalogs": {}}), "catalogs"),
         (json!({"catalogs": [{}]}), "catalogs"),
         (json!({"allow_widening": "true"}), "allow_widening"),
+        (json!({"session_ask_level": 0}), "session_ask_level"),
+        (json!({"session_ask_level": 5}), "session_ask_level"),
+        (json!({"session_ask_level": "2"}), "session_ask_level"),
         (json!({"agent": ""}), "agent"),
         (json!([]), "no JSON object"),
     ];

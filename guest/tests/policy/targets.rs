@@ -188,7 +188,7 @@ fn the_other_form_of_a_name_is_tried_only_in_configured_domains() {
 
 #[test]
 fn what_the_zvm_answers_is_compared_again() {
-    use holdpoint_guest::model::{CaptureResult, VmRow, World, ZertoError};
+    use holdpoint_guest::model::{CaptureResult, Tally, VmRow, World, ZertoError};
     /// A ZVM that ignores the filter.
     struct Everything(bool);
     impl World for Everything {
@@ -201,6 +201,9 @@ fn what_the_zvm_answers_is_compared_again() {
         fn capture(&mut self, _: &[String], _: &str) -> Vec<CaptureResult> {
             self.0 = true;
             Vec::new()
+        }
+        fn tally(&mut self) -> Option<Tally> {
+            None
         }
     }
     let mut world = Everything(false);

@@ -2,7 +2,7 @@
 
 use holdpoint_guest::decide;
 use holdpoint_guest::model::{
-    Call, CaptureResult, Checkpoint, Direction, Server, Verdict, VmRow, World, ZertoError,
+    Call, CaptureResult, Checkpoint, Direction, Server, Tally, Verdict, VmRow, World, ZertoError,
 };
 use serde_json::Value;
 
@@ -17,6 +17,9 @@ pub(crate) struct Script {
     pub(crate) names: Vec<String>,
     pub(crate) identifiers: Vec<String>,
     pub(crate) captures: Vec<(Vec<String>, String)>,
+    pub(crate) tally: Option<Tally>,
+    /// How often the tally was asked for.
+    pub(crate) tallies: usize,
 }
 
 impl World for Script {
@@ -37,6 +40,11 @@ impl World for Script {
             .enumerate()
             .map(|(index, vpg)| self.captured(index, vpg, tag))
             .collect()
+    }
+
+    fn tally(&mut self) -> Option<Tally> {
+        self.tallies += 1;
+        self.tally
     }
 }
 

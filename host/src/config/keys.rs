@@ -126,6 +126,11 @@ const KEYS: &[Key] = &[
         "Lets those catalogs also read a tool less strictly than the policy's own catalog does.",
     ),
     key(
+        "policy.session_ask_level",
+        "none",
+        "The level of the session tally, 1 to 4, from which on a call that changes machines asks although its checkpoint was taken. Needs `session.enabled`.",
+    ),
+    key(
         "ask.deny_in_modes",
         "`[]`",
         "Permission modes of the harness (`default`, `acceptEdits`, `auto`, `dontAsk`, `bypassPermissions`, `plan`) in which an ask becomes a deny, because no human is there to answer it. `\"*\"` is every mode.",
@@ -144,6 +149,26 @@ const KEYS: &[Key] = &[
         "log.keep",
         "`5`",
         "How many full files are kept (`decisions.log.1` is the newest).",
+    ),
+    key(
+        "session.enabled",
+        "`true`",
+        "Whether a session's failed tool calls are counted.",
+    ),
+    key(
+        "session.directory",
+        "`$XDG_STATE_HOME/holdpoint/sessions`",
+        "Where the tallies lie.",
+    ),
+    key(
+        "session.tools",
+        "`[\"Bash\", \"mcp__*\"]`",
+        "Whose failures count: names of tools, and beginnings of names that end in `*`.",
+    ),
+    key(
+        "session.tell",
+        "`true`",
+        "Whether the model is told of a new level, and of the count where a session goes on after a compaction.",
     ),
 ];
 

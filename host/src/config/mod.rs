@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use holdpoint_session::{Store, Tools};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -29,6 +30,8 @@ pub struct Config {
     pub ask: Ask,
     /// The decision log.
     pub log: Log,
+    /// The session tally.
+    pub session: Session,
 }
 
 /// How the ZVM is reached.
@@ -108,6 +111,8 @@ pub struct Policy {
     servers: BTreeMap<String, Server>,
     #[serde(skip_serializing_if = "Option::is_none")]
     allow_widening: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_ask_level: Option<u8>,
 }
 
 /// One MCP server of the operator's.
@@ -148,6 +153,16 @@ pub struct Log {
     largest_bytes: Option<u64>,
     /// How many full files are kept beside the current one.
     pub keep: Option<u32>,
+}
+
+/// The session tally.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Session {
+    enabled: Option<bool>,
+    directory: Option<PathBuf>,
+    tools: Option<Vec<String>>,
+    tell: Option<bool>,
 }
 
 /// Why there is no usable configuration.
@@ -215,6 +230,7 @@ impl Config {
             ("zerto.ca_file", self.zerto.ca_file.as_deref()),
             ("policy.path", self.policy.path.as_deref()),
             ("log.path", self.log.path.as_deref()),
+            ("session.directory", self.session.directory.as_deref()),
         ];
         let catalogs = self
             .policy
@@ -230,6 +246,7 @@ impl Config {
                 ));
             }
         }
+        self.check_session()?;
         for grant in self.policy.grants.iter().flatten() {
             if !crate::runtime::CAPABILITIES.contains(&grant.as_str()) {
                 let known = crate::runtime::CAPABILITIES.join(", ");
@@ -240,6 +257,26 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    fn check_session(&self) -> Result<(), ConfigError> {
+        let level = self.policy.session_ask_level;
+        in_range("policy.session_ask_level", level.map(f64::from), 1.0..=4.0)?;
+        if level.is_some() && !self.session.enabled() {
+            let cause = "needs the session tally, and session.enabled is false";
+            return Err(ConfigError::value("policy.session_ask_level", cause));
+        }
+        let is_unusable = |name: &&String| {
+            let beginning = name.strip_suffix('*').unwrap_or(name);
+            name.is_empty() || beginning.contains('*')
+        };
+        match self.session.tools.iter().flatten().find(is_unusable) {
+            Some(name) => Err(ConfigError::value(
+                "session.tools",
+                format!("has '{name}', and takes names of tools and beginnings of names that end in '*'"),
+            )),
+            None => Ok(()),
+        }
     }
 }
 
@@ -361,6 +398,42 @@ impl Policy {
             settings["catalogs"] = catalogs.into();
         }
         Ok(settings.to_string())
+    }
+}
+
+impl Session {
+    /// Whether failed calls are counted.
+    pub fn enabled(&self) -> bool {
+        self.enabled.unwrap_or(true)
+    }
+
+    /// Whether the model is told of a new level, and of the count where a session goes on.
+    pub fn tell(&self) -> bool {
+        self.tell.unwrap_or(true)
+    }
+
+    /// Which tools' failures count.
+    pub fn tools(&self) -> Tools {
+        self.tools.clone().map_or_else(Tools::default, Tools::new)
+    }
+
+    /// Where tallies lie.
+    ///
+    /// # Errors
+    ///
+    /// Where nothing is configured and there is no home directory.
+    pub fn store(&self) -> Result<Store, ConfigError> {
+        if let Some(directory) = &self.directory {
+            return Ok(Store::at(directory));
+        }
+        layers::state_directory()
+            .map(|directory| Store::at(&directory.join("sessions")))
+            .ok_or_else(|| {
+                ConfigError::value(
+                    "session.directory",
+                    "has to be set, since neither XDG_STATE_HOME nor HOME is",
+                )
+            })
     }
 }
 

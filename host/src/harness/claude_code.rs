@@ -17,6 +17,9 @@ pub const NAME: &str = "claude-code";
 /// The one event that this harness lets a hook gate and that we gate.
 const GATE: &str = "PreToolUse";
 
+/// The events that the session tally is kept by.
+const TALLIED: [&str; 4] = ["PostToolUse", "PostToolUseFailure", "PreCompact", "SessionStart"];
+
 /// Events by which other harnesses ask before a call. Some of them run hooks from Claude Code's settings, with payloads
 /// of their own; silence would let their calls through.
 const FOREIGN_GATES: [&str; 9] = [
@@ -38,6 +41,7 @@ struct Wire<'a> {
     #[serde(borrow)]
     hook_event_name: Option<&'a RawValue>,
     session_id: Option<&'a RawValue>,
+    cwd: Option<&'a RawValue>,
     tool_name: Option<&'a RawValue>,
     tool_input: Option<&'a RawValue>,
     tool_use_id: Option<&'a RawValue>,
@@ -88,7 +92,8 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
         )
     })?;
     let named: Option<String> = field("hook_event_name", wire.hook_event_name)?;
-    if let Some(harness) = foreign(&wire, named.as_deref())? {
+    let foreign = foreign(&wire, named.as_deref())?;
+    if let Some(Foreign { harness, asks: true }) = foreign {
         return Err(Fault::new(
             FaultKind::Harness,
             format!(
@@ -103,7 +108,11 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
         ));
     };
     if name != GATE {
-        return Ok(Event::Other(name));
+        // Sessions of other harnesses are not ours to count.
+        let tallied = TALLIED
+            .into_iter()
+            .find(|&tallied| tallied == name && foreign.is_none());
+        return Ok(tallied.map_or(Event::Other(name), Event::Tallied));
     }
     let tool: Option<String> = field("tool_name", wire.tool_name)?;
     let Some(tool) = tool.filter(|tool| !tool.is_empty()) else {
@@ -115,6 +124,7 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
     Ok(Event::Before(Call {
         session_id: field("session_id", wire.session_id)?.unwrap_or_default(),
         call_id: field("tool_use_id", wire.tool_use_id)?.unwrap_or_default(),
+        cwd: field("cwd", wire.cwd)?,
         tool,
         server: server.map(|server| Server {
             name: server.name,
@@ -134,8 +144,14 @@ fn is_foreign_gate(event: &str) -> bool {
             .any(|gate| gate.eq_ignore_ascii_case(event.trim()))
 }
 
-/// Which other harness an event comes from, if it asks before a call there. Their other events are not ours to block.
-fn foreign(wire: &Wire<'_>, named: Option<&str>) -> Result<Option<&'static str>, Fault> {
+/// Another harness, and whether its event asks before a call there. Their other events are not ours to block.
+struct Foreign {
+    harness: &'static str,
+    asks: bool,
+}
+
+/// Which other harness an event comes from, if it does.
+fn foreign(wire: &Wire<'_>, named: Option<&str>) -> Result<Option<Foreign>, Fault> {
     let action: Option<String> = match named {
         Some(_) => None,
         None => field("agent_action_name", wire.agent_action_name)?,
@@ -155,7 +171,7 @@ fn foreign(wire: &Wire<'_>, named: Option<&str>) -> Result<Option<&'static str>,
     } else {
         return Ok(None);
     };
-    Ok(asks.then_some(harness))
+    Ok(Some(Foreign { harness, asks }))
 }
 
 #[derive(Serialize)]
@@ -216,6 +232,18 @@ pub fn write(verdict: &Verdict) -> Answer {
             }
         }
     }
+}
+
+/// What is told to the model at an event that nothing waits for.
+pub fn tell(event: &'static str, note: &str) -> Answer {
+    object(
+        WireDecision {
+            hook_event_name: event,
+            additional_context: Some(note),
+            ..WireDecision::NONE
+        },
+        ExitCode::OK,
+    )
 }
 
 /// The answer to a fault of which it is not known whether a call waits for it: the one form that needs no knowledge of
@@ -331,7 +359,7 @@ mod tests {
         assert!(fault.cause.contains("mcp_server"), "{}", fault.cause);
         let event = event("PostToolUse");
         let other = read(event.as_bytes()).unwrap();
-        assert!(matches!(other, Event::Other(name) if name == "PostToolUse"));
+        assert!(matches!(other, Event::Tallied("PostToolUse")));
     }
 
     #[test]

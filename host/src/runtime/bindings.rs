@@ -3,7 +3,11 @@
 // Generated code keeps no rules of ours.
 #![expect(missing_docs, reason = "generated from wit/policy.wit")]
 
-wasmtime::component::bindgen!({ path: "../wit", world: "guest" });
+wasmtime::component::bindgen!({
+    path: "../wit",
+    world: "guest",
+    imports: { "holdpoint:policy/session.current": trappable },
+});
 
 pub use self::holdpoint::policy::types::Server;
 pub use exports::holdpoint::policy::policy::Call;

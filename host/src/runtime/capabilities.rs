@@ -5,7 +5,9 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::bindings::holdpoint::policy::{deadline, log, session, types, zerto};
 use super::{Limits, wasi};
+use crate::verdict::Fault;
 
+pub use session::Tally;
 pub use zerto::{CaptureResult, Checkpoint, Direction, Error, VmRow, VpgState};
 
 /// The host's side of every capability. One value serves one decision.
@@ -40,6 +42,13 @@ pub trait Capabilities: Send {
     ///
     /// Where Zerto could not be asked, or knows no such VPG.
     fn cadence(&mut self, vpg: &str) -> Result<Option<u64>, Error>;
+
+    /// The tally of the call's session; none where nothing is known of it.
+    ///
+    /// # Errors
+    ///
+    /// A fault where it cannot be read: that is not the same as nothing.
+    fn tally(&mut self) -> Result<Option<Tally>, Fault>;
 
     /// Adds a policy's line to the decision's record.
     fn note(&mut self, line: String);
@@ -101,9 +110,9 @@ impl zerto::Host for State {
 }
 
 impl session::Host for State {
-    fn current(&mut self) -> Option<session::Tally> {
-        // Nothing counts failures yet, so nothing is known of any session: the contract's word for that is none.
-        None
+    // A fault ends the policy: the contract has no word for it, and none would let the call pass for a quiet session's.
+    fn current(&mut self) -> wasmtime::Result<Option<Tally>> {
+        Ok(self.lent.tally()?)
     }
 }
 

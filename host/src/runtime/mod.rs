@@ -112,8 +112,11 @@ pub fn before(
     Ok(verdict.into())
 }
 
-/// The fault for an error that is a trap.
+/// The fault for an error that is a trap, or a fault of what was lent.
 fn trapped(error: &wasmtime::Error) -> Option<Fault> {
+    if let Some(fault) = error.downcast_ref::<Fault>() {
+        return Some(fault.clone());
+    }
     let trap = error.downcast_ref::<Trap>()?;
     Some(match trap {
         Trap::Interrupt => Fault::new(FaultKind::Deadline, "the policy did not answer in time"),
