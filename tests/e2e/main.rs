@@ -16,6 +16,8 @@ mod process;
 mod readonly;
 #[cfg(unix)]
 mod session;
+#[cfg(unix)]
+mod session_verbs;
 mod stances;
 mod stdin;
 mod troubles;
