@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::HOLDPOINT;
-use crate::support::{Outcome, World, before};
+use crate::support::{World, assert_asks, assert_denies, assert_silent, before};
 
 /// A healthy site with one VM in one VPG whose tags surface at once.
 const HEALTHY: &str = "[[vpgs]]\nname = 'APP-VPG'\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]";
@@ -22,34 +22,6 @@ fn inserts(world: &World) -> usize {
         .iter()
         .filter(|request| request.method == "POST" && request.path.ends_with("/checkpoints"))
         .count()
-}
-
-#[track_caller]
-fn assert_silent(outcome: &Outcome) {
-    assert_eq!(
-        (outcome.stdout.as_str(), outcome.stderr.as_str(), outcome.code),
-        ("", "", Some(0))
-    );
-}
-
-#[track_caller]
-fn assert_asks(outcome: &Outcome, words: &str) {
-    assert_eq!(
-        (outcome.decision().as_str(), outcome.stderr.as_str(), outcome.code),
-        ("ask", "", Some(0))
-    );
-    assert!(outcome.text().contains(words), "{}", outcome.text());
-}
-
-#[track_caller]
-fn assert_denies(outcome: &Outcome, words: &str) {
-    assert_eq!(
-        (outcome.decision().as_str(), outcome.code),
-        ("deny", Some(2)),
-        "{outcome:?}"
-    );
-    assert!(outcome.text().contains(words), "{}", outcome.text());
-    assert_eq!(outcome.stderr, format!("{}\n", outcome.text()));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::HOLDPOINT;
-use crate::support::{Outcome, World, before, fixture};
+use crate::support::{self, Outcome, World, assert_silent, before, fixture};
 
 /// As the harness counts: in UTF-16.
 fn length(text: &str) -> usize {
@@ -40,24 +40,11 @@ fn assert_well_formed(outcome: &Outcome) {
     }
 }
 
-#[track_caller]
-fn assert_silent(outcome: &Outcome) {
-    assert_eq!(
-        (outcome.stdout.as_str(), outcome.stderr.as_str(), outcome.code),
-        ("", "", Some(0))
-    );
-}
-
 /// Blocked in the form that needs no knowledge of the event.
 #[track_caller]
 fn assert_blocks(outcome: &Outcome, words: &str) {
     assert_well_formed(outcome);
-    assert_eq!(
-        (outcome.stdout.as_str(), outcome.code),
-        ("", Some(2)),
-        "{outcome:?}"
-    );
-    assert!(outcome.stderr.contains(words), "{outcome:?}");
+    support::assert_blocks(outcome, words);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::HOLDPOINT;
-use crate::support::{Outcome, World, before};
+use crate::support::{Outcome, World, assert_blocks, assert_denies, before};
 
 /// A hook that has been started, whose standard input stays open.
 pub(crate) struct Running {
@@ -120,29 +120,6 @@ pub(crate) fn asked() -> Value {
 
 fn read_only() -> Value {
     before("mcp__esxi__listVMs", json!({}))
-}
-
-/// The strongest form of a deny: the object, the reason and the code.
-#[track_caller]
-fn assert_denies(outcome: &Outcome, words: &str) {
-    assert_eq!(
-        (outcome.decision().as_str(), outcome.code),
-        ("deny", Some(2)),
-        "{outcome:?}"
-    );
-    assert!(outcome.text().contains(words), "{outcome:?}");
-    assert_eq!(outcome.stderr, format!("{}\n", outcome.text()));
-}
-
-/// The form that needs no knowledge of the event.
-#[track_caller]
-pub(crate) fn assert_blocks(outcome: &Outcome, words: &str) {
-    assert_eq!(
-        (outcome.stdout.as_str(), outcome.code),
-        ("", Some(2)),
-        "{outcome:?}"
-    );
-    assert!(outcome.stderr.contains(words), "{outcome:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::HOLDPOINT;
-use crate::support::{Outcome, World, before, fixture, run};
+use crate::support::{Outcome, World, assert_silent, before, fixture, run};
 
 /// A healthy site with one VM in one VPG whose tags surface at once.
 const HEALTHY: &str = "[[vpgs]]\nname = 'APP-VPG'\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]";
@@ -37,14 +37,6 @@ pub(crate) fn failure(call: &str) -> Value {
         "PostToolUseFailure",
         json!({ "tool_use_id": call, "error": PRIVATE }),
     )
-}
-
-#[track_caller]
-fn assert_silent(outcome: &Outcome) {
-    assert_eq!(
-        (outcome.stdout.as_str(), outcome.stderr.as_str(), outcome.code),
-        ("", "", Some(0))
-    );
 }
 
 /// The event tells the model this, in an object with its own name.

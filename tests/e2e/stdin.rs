@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use crate::process::{Running, asked, assert_blocks, redirected};
-use crate::support::World;
+use crate::process::{Running, asked, redirected};
+use crate::support::{World, assert_blocks};
 
 #[test]
 fn an_event_that_never_comes_or_never_ends_blocks_at_the_deadline() {

@@ -174,6 +174,49 @@ impl Outcome {
     }
 }
 
+/// No objection: nothing was written, and the exit code is 0.
+#[track_caller]
+pub fn assert_silent(outcome: &Outcome) {
+    assert_eq!(
+        (outcome.stdout.as_str(), outcome.stderr.as_str(), outcome.code),
+        ("", "", Some(0))
+    );
+}
+
+/// A human is asked, with these words among others.
+#[track_caller]
+pub fn assert_asks(outcome: &Outcome, words: &str) {
+    assert_eq!(
+        (outcome.decision().as_str(), outcome.stderr.as_str(), outcome.code),
+        ("ask", "", Some(0)),
+        "{outcome:?}"
+    );
+    assert!(outcome.text().contains(words), "{outcome:?}");
+}
+
+/// The strongest form of a deny: the object, the reason on standard error and the code.
+#[track_caller]
+pub fn assert_denies(outcome: &Outcome, words: &str) {
+    assert_eq!(
+        (outcome.decision().as_str(), outcome.code),
+        ("deny", Some(2)),
+        "{outcome:?}"
+    );
+    assert!(outcome.text().contains(words), "{outcome:?}");
+    assert_eq!(outcome.stderr, format!("{}\n", outcome.text()));
+}
+
+/// The form of a deny that needs no knowledge of the event.
+#[track_caller]
+pub fn assert_blocks(outcome: &Outcome, words: &str) {
+    assert_eq!(
+        (outcome.stdout.as_str(), outcome.code),
+        ("", Some(2)),
+        "{outcome:?}"
+    );
+    assert!(outcome.stderr.contains(words), "{outcome:?}");
+}
+
 /// Runs a process with these bytes on its standard input, which stays open until the process ends, as some harnesses
 /// leave it.
 pub fn run(mut command: Command, bytes: &[u8]) -> Outcome {
