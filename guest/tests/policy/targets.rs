@@ -266,7 +266,7 @@ fn rules_make_a_call_milder_only_by_the_exact_value() {
         (
             "mcp__ansible-mcp__ansible-playbook",
             json!({"limit": "web01", "check": true}),
-            true,
+            false,
         ),
         (
             "mcp__ansible-mcp__project-run-playbook",
@@ -276,7 +276,7 @@ fn rules_make_a_call_milder_only_by_the_exact_value() {
         (
             "mcp__ansible-mcp__ansible-service-manager",
             json!({"host_pattern": "web01", "action": "status"}),
-            true,
+            false,
         ),
         (
             "mcp__ansible-mcp__ansible-service-manager",
@@ -306,11 +306,21 @@ fn rules_make_a_call_milder_only_by_the_exact_value() {
         (
             "mcp__awx__ansible_playbook",
             json!({"limit": "web01", "check_mode": true}),
-            true,
+            false,
         ),
         (
             "mcp__awx__project_run_playbook",
+            json!({"limit": "web01", "check_mode": true}),
+            false,
+        ),
+        (
+            "mcp__ansible-mcp__project-run-playbook",
             json!({"limit": "web01", "check": true}),
+            false,
+        ),
+        (
+            "mcp__ansible-mcp__ansible-network-matrix",
+            json!({"host_patterns": ["web01"], "target_hosts": ["x; id"]}),
             false,
         ),
         (
