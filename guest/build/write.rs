@@ -14,10 +14,11 @@ pub(crate) fn catalog(catalog: &Catalog) -> String {
 
 fn group(group: &Group) -> String {
     format!(
-        "Group {{ class: Class::{:?}, names: {}, machine: {}, note: None, rules: {}, dispatch: {} }}",
+        "Group {{ class: Class::{:?}, names: {}, machine: {}, note: None, doubtful: {}, rules: {}, dispatch: {} }}",
         group.class,
         texts(&group.names),
         optional(group.machine.as_ref(), machine),
+        texts(&group.doubtful),
         list(&group.rules, rule),
         optional(group.dispatch.as_ref(), dispatch),
     )

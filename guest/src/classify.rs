@@ -134,7 +134,7 @@ impl Weighed {
             (Some(_), Some(own)) if allow_widening => Outcome::of(own),
             (Some(shipped), Some(own)) => Outcome {
                 ignored_own: own.is_milder_than(&shipped),
-                control_plane: shipped == Reading::Other,
+                control_plane: shipped.is_control_plane(),
                 reading: shipped.or_stricter(own),
             },
         }
@@ -152,7 +152,7 @@ struct Outcome {
 impl Outcome {
     fn of(reading: Reading) -> Self {
         Self {
-            control_plane: reading == Reading::Other,
+            control_plane: reading.is_control_plane(),
             reading,
             ignored_own: false,
         }

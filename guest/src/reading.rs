@@ -1,5 +1,7 @@
 //! What a call would do, by one entry of a catalog and the call's arguments.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::arguments::Arguments;
@@ -34,6 +36,8 @@ pub struct Change {
     pub obscure: bool,
     /// True where a VM may be deleted, which takes it out of protection.
     pub deletes: bool,
+    /// True where the call, as far as it can be read, changes a control plane.
+    pub control_plane: bool,
 }
 
 impl Reading {
@@ -45,11 +49,39 @@ impl Reading {
                 one.found.add(other.found);
                 one.obscure |= other.obscure;
                 one.deletes |= other.deletes;
+                one.control_plane |= other.control_plane;
                 Self::Change(one)
             }
             (one, other) if one.rank() >= other.rank() => one,
             (_, other) => other,
         }
+    }
+
+    /// Whether the call changes a control plane, as far as it can be read.
+    pub fn is_control_plane(&self) -> bool {
+        match self {
+            Self::Other => true,
+            Self::Change(change) => change.control_plane,
+            _ => false,
+        }
+    }
+
+    /// The same with doubts, where there are any: then a human has to look, whatever the call seems to do.
+    #[must_use]
+    pub fn doubted(self, doubts: Vec<String>) -> Self {
+        if doubts.is_empty() {
+            return self;
+        }
+        let doubted = Self::Change(Change {
+            obscure: !matches!(self, Self::Change(_)),
+            control_plane: self.is_control_plane(),
+            found: Found {
+                targets: Vec::new(),
+                doubts,
+            },
+            deletes: false,
+        });
+        self.or_stricter(doubted)
     }
 
     /// Whether this reading alone would let through more than the other.
@@ -77,8 +109,60 @@ pub fn obscure(doubt: String) -> Reading {
     Reading::Change(Change {
         found: Found::doubtful(doubt),
         obscure: true,
-        deletes: false,
+        ..Change::default()
     })
+}
+
+/// Why arguments that this entry speaks of make it uncertain what a call does.
+fn doubts(group: &Group, arguments: &Arguments<'_>) -> Vec<String> {
+    let doubtful = group
+        .doubtful
+        .iter()
+        .filter(|argument| arguments.may_hold(argument));
+    let mut doubts: Vec<String> = doubtful
+        .map(|argument| {
+            format!(
+                "the argument {} may change which machine is reached or what is done",
+                quoted(argument)
+            )
+        })
+        .collect();
+    let repeated = named(group)
+        .into_iter()
+        .find(|argument| arguments.repeats(argument));
+    doubts.extend(repeated.map(|argument| {
+        format!(
+            "the argument {} stands there in several spellings, and which of them counts is the server's secret",
+            quoted(argument)
+        )
+    }));
+    doubts
+}
+
+/// The arguments that an entry speaks of. Where it only reads, whatever its machine arguments say, those do not matter.
+fn named(group: &Group) -> BTreeSet<&str> {
+    let machines = group.machine.iter().filter(|_| group.class != Class::Read);
+    let mut named: BTreeSet<&str> = machines
+        .flat_map(|machine| machine.arguments.iter())
+        .chain(group.doubtful.iter())
+        .chain(group.rules.iter().map(|rule| &rule.argument))
+        .map(AsRef::as_ref)
+        .collect();
+    if let Some(dispatch) = &group.dispatch {
+        let machines = dispatch
+            .commands
+            .iter()
+            .filter_map(|command| command.machine.as_ref());
+        let places = [&dispatch.tool, &dispatch.arguments, &dispatch.command];
+        named.extend(places.into_iter().flatten().map(AsRef::as_ref));
+        named.extend(dispatch.extra_words.iter().map(AsRef::as_ref));
+        named.extend(
+            machines
+                .flat_map(|machine| machine.arguments.iter())
+                .map(AsRef::as_ref),
+        );
+    }
+    named
 }
 
 /// Reads a call of a tool of this group.
@@ -89,19 +173,21 @@ pub fn of_group(
     arguments: &Arguments<'_>,
     around: Surroundings<'_>,
 ) -> Reading {
+    let doubts = doubts(group, arguments);
     if let Some(dispatch) = &group.dispatch {
         let reading = match (&dispatch.tool, &dispatch.arguments) {
             (Some(tool), Some(carried)) => carried_tool(catalog, tool, carried, arguments, around),
             _ => carried_commands(dispatch, arguments, around),
         };
-        return reading.unwrap_or_else(obscure);
+        return reading.unwrap_or_else(obscure).doubted(doubts);
     }
-    let class = group
+    let milder = group
         .rules
         .iter()
-        .find(|rule| fits(rule, arguments))
-        .map_or(group.class, |rule| rule.class);
-    of_class(class, group.machine.as_ref(), tool, &[], arguments, around)
+        .filter(|_| doubts.is_empty() && !arguments.hold_template())
+        .find(|rule| fits(rule, arguments));
+    let class = milder.map_or(group.class, |rule| rule.class);
+    of_class(class, group.machine.as_ref(), tool, &[], arguments, around).doubted(doubts)
 }
 
 /// A reading by class, with the machines at the places that the catalog names and among `words`.
@@ -132,8 +218,8 @@ fn of_class(
     let deletes = class == Class::Machine && deletes(name);
     Reading::Change(Change {
         found,
-        obscure: false,
         deletes,
+        ..Change::default()
     })
 }
 

@@ -59,6 +59,9 @@ fn check_group(group: &Group) -> Result<(), String> {
     if let Some(machine) = &group.machine {
         check_machine(machine, false)?;
     }
+    for argument in group.doubtful.iter() {
+        check_argument(argument)?;
+    }
     for rule in group.rules.iter() {
         check_rule(rule, group.class)?;
     }

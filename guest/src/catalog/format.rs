@@ -63,6 +63,10 @@ pub struct Group {
     pub machine: Option<Machine>,
     /// A remark for people.
     pub note: Option<Text>,
+    /// Arguments that may change which machine is reached or what is done: names or JSON Pointers. Where one of them is
+    /// there, no rule applies, and the call asks.
+    #[serde(default)]
+    pub doubtful: List<Text>,
     /// Arguments that make a call milder than `class`. The first that fits counts.
     #[serde(default)]
     pub rules: List<Rule>,

@@ -242,7 +242,7 @@ fn arguments_that_were_cut_are_never_complete() {
     );
     assert_eq!(site().judge(&heal), Verdict::Pass(None));
     heal.arguments_cut = true;
-    noted(site().judge(&heal));
+    asked(site().judge(&heal));
 }
 
 #[test]
