@@ -59,10 +59,13 @@ fn scalar(scalar: &Scalar) -> String {
 
 fn dispatch(dispatch: &Dispatch) -> String {
     format!(
-        "Dispatch {{ tool: {}, arguments: {}, command: {}, program: {}, extra_words: {}, commands: {} }}",
+        "Dispatch {{ tool: {}, arguments: {}, command: {}, exact: {}, flags: {}, refused: {}, program: {}, extra_words: {}, commands: {} }}",
         optional(dispatch.tool.as_ref(), text),
         optional(dispatch.arguments.as_ref(), text),
         optional(dispatch.command.as_ref(), text),
+        dispatch.exact,
+        optional(dispatch.flags.as_ref(), text),
+        texts(&dispatch.refused),
         optional(dispatch.program.as_ref(), text),
         texts(&dispatch.extra_words),
         list(&dispatch.commands, command),
@@ -71,9 +74,10 @@ fn dispatch(dispatch: &Dispatch) -> String {
 
 fn command(command: &Command) -> String {
     format!(
-        "Command {{ words: {}, class: Class::{:?}, machine: {} }}",
+        "Command {{ words: {}, class: Class::{:?}, options: {}, machine: {} }}",
         texts(&command.words),
         command.class,
+        texts(&command.options),
         optional(command.machine.as_ref(), machine),
     )
 }

@@ -9,6 +9,7 @@ use crate::catalog::entry;
 use crate::catalog::format::{Catalog, Class, Command, Dispatch, Group, Machine, Rule, Scalar};
 use crate::command;
 use crate::name;
+use crate::options;
 use crate::target::{self, Found, Surroundings};
 use crate::text::quoted;
 
@@ -127,6 +128,15 @@ fn doubts(group: &Group, arguments: &Arguments<'_>) -> Vec<String> {
             )
         })
         .collect();
+    let words = group
+        .dispatch
+        .as_ref()
+        .filter(|dispatch| dispatch.flags.is_some() || !dispatch.extra_words.is_empty());
+    if arguments.cut() && words.is_some() {
+        doubts.push(
+            "the arguments were too large to read as a whole, and words of the command may be missing".into(),
+        );
+    }
     let repeated = named(group)
         .into_iter()
         .find(|argument| arguments.repeats(argument));
@@ -153,7 +163,12 @@ fn named(group: &Group) -> BTreeSet<&str> {
             .commands
             .iter()
             .filter_map(|command| command.machine.as_ref());
-        let places = [&dispatch.tool, &dispatch.arguments, &dispatch.command];
+        let places = [
+            &dispatch.tool,
+            &dispatch.arguments,
+            &dispatch.command,
+            &dispatch.flags,
+        ];
         named.extend(places.into_iter().flatten().map(AsRef::as_ref));
         named.extend(dispatch.extra_words.iter().map(AsRef::as_ref));
         named.extend(
@@ -207,10 +222,12 @@ fn of_class(
     }
     let found = match machine {
         Some(machine) => {
+            // What is not there may have been left out: that reads like a value that was.
+            let absent = arguments.cut().then_some(&Value::Null);
             let named = machine
                 .arguments
                 .iter()
-                .filter_map(|argument| arguments.get(argument));
+                .filter_map(|argument| arguments.get(argument).or(absent));
             target::read(machine, &named.chain(words).collect::<Vec<_>>(), around)
         }
         None => Found::doubtful("none of its arguments names a machine by itself".into()),
@@ -294,17 +311,21 @@ fn carried_commands(
         );
     }
     let mut strictest: Option<Reading> = None;
-    for mut words in command::commands(value)? {
+    let flags = dispatch.flags.as_ref().and_then(|flags| arguments.get(flags));
+    let commands = match value {
+        Value::String(name) if dispatch.exact => vec![vec![name.clone()]],
+        _ if dispatch.exact => return Err("the command is no text".into()),
+        _ => command::commands(value)?,
+    };
+    for mut words in commands {
         words.extend(extra.iter().cloned());
-        let parted = command::parted(&words);
-        let (known, rest) = command::known(dispatch, &words)
-            .or_else(|| command::known(dispatch, &parted))
-            .ok_or_else(|| {
-                format!(
-                    "the catalog does not know the command {}",
-                    quoted(&words.join(" "))
-                )
-            })?;
+        let (known, rest) = command::known(dispatch, &words).ok_or_else(|| {
+            format!(
+                "the catalog does not know the command {}",
+                quoted(&words.join(" "))
+            )
+        })?;
+        options::check(dispatch, known, rest, flags.unwrap_or(&Value::Null))?;
         let machines = machine_words(known, rest)?;
         let name = known.words.join(" ");
         let reading = of_class(

@@ -173,6 +173,13 @@ fn read_value(machine: &Machine, value: &Value, around: Surroundings<'_>, found:
 }
 
 fn read_piece(kind: Kind, piece: &str, settings: &Settings, found: &mut Found) {
+    if piece.starts_with('-') {
+        found.doubt(format!(
+            "{} stands where a machine is expected and begins like an option",
+            quoted(piece)
+        ));
+        return;
+    }
     if let Some(name) = settings.machines.get(piece) {
         found.target(Target {
             said: piece.to_owned(),

@@ -157,6 +157,24 @@ fn a_fault_in_a_file_is_named() {
             dispatch("command = 'a'\n[[tools.dispatch.commands]]\nwords = ['x']\nclass = 'dispatch'\n"),
             "itself",
         ),
+        (
+            dispatch(
+                "command = 'a'\n[[tools.dispatch.commands]]\nwords = ['x']\nclass = 'read'\noptions = ['-a']\n",
+            ),
+            "changes no machine",
+        ),
+        (
+            dispatch(
+                "command = 'a'\n[[tools.dispatch.commands]]\nwords = ['x']\nclass = 'guest'\noptions = ['a']\n",
+            ),
+            "not an option",
+        ),
+        (
+            dispatch(
+                "command = 'a'\nexact = true\nprogram = 'p'\n[[tools.dispatch.commands]]\nwords = ['x']\nclass = 'read'\n",
+            ),
+            "exact",
+        ),
     ];
     for (text, named) in faults {
         let why = check(&text).expect_err(named);

@@ -235,6 +235,11 @@ fn arguments_that_were_cut_are_never_complete() {
     let mut cut = call("mcp__esxi__powerOff", json!({"name": null}));
     cut.arguments_cut = true;
     holds(&asked(site().judge(&cut)), &["too large"]);
+    // A second place may have named a second machine.
+    let mut cut = call("mcp__vmware-mcp__vm_migrate", json!({"vm": "web01"}));
+    noted(site().judge(&cut));
+    cut.arguments_cut = true;
+    holds(&asked(site().judge(&cut)), &["too large"]);
     // What was left out may have said otherwise than its default.
     let mut heal = call(
         "mcp__ansible-mcp__ansible-auto-heal",
