@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::catalog::format::{Kind, Machine, Separator};
-use crate::settings::Settings;
+use crate::settings::{Mapped, Settings};
 use crate::text::quoted;
 
 /// The longest value that is taken for a machine's name, in characters: a fully qualified domain name has at most 253.
@@ -140,7 +140,7 @@ fn read_value(machine: &Machine, value: &Value, around: Surroundings<'_>, found:
         Value::Null => {}
         Value::String(text) => {
             // The map's keys may hold what otherwise separates.
-            if around.settings.machines.contains_key(text.trim()) {
+            if around.settings.mapped(text.trim()) != Mapped::Not {
                 read_piece(machine.kind, text.trim(), around.settings, found);
                 return;
             }
@@ -180,14 +180,12 @@ fn read_piece(kind: Kind, piece: &str, settings: &Settings, found: &mut Found) {
         ));
         return;
     }
-    if let Some(name) = settings.machines.get(piece) {
-        found.target(Target {
-            said: piece.to_owned(),
-            wanted: Wanted::Name(name.clone()),
-        });
-        return;
-    }
-    match wanted(kind, piece, settings) {
+    let wanted = match settings.mapped(piece) {
+        Mapped::To(name) => Ok(Wanted::Name(name.to_owned())),
+        Mapped::Several => Err("fits several keys of the settings' machines, which differ by case only"),
+        Mapped::Not => wanted(kind, piece, settings),
+    };
+    match wanted {
         Ok(wanted) => found.target(Target {
             said: piece.to_owned(),
             wanted,

@@ -127,6 +127,31 @@ fn ids_ask_unless_the_operator_maps_them() {
 }
 
 #[test]
+fn the_map_is_read_whatever_the_case_and_asks_where_that_fits_twice() {
+    let power_off = |name: &str, machines: Value| {
+        under(
+            call("mcp__esxi__powerOff", json!({"name": name})),
+            json!({"machines": machines}),
+        )
+    };
+    holds(
+        &noted(site().judge(&power_off("Bastion", json!({"bastion": "db01"})))),
+        &["db01"],
+    );
+    let twice = json!({"bastion": "db01", "BASTION": "web01"});
+    holds(
+        &noted(site().judge(&power_off("BASTION", twice.clone()))),
+        &["web01"],
+    );
+    let mut world = site();
+    holds(
+        &asked(world.judge(&power_off("Bastion", twice))),
+        &["several keys"],
+    );
+    assert!(world.names.is_empty());
+}
+
+#[test]
 fn a_reference_becomes_an_identifier_where_the_vcenter_is_known() {
     let power_off = |id: &str| call("mcp__vsphere__power_off_vm", json!({"vm_id": id}));
     let vcenter = json!({"vcenter": VCENTER});
