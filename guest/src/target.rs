@@ -73,7 +73,7 @@ impl Found {
 pub struct Surroundings<'a> {
     /// The operator's settings.
     pub settings: &'a Settings,
-    /// The server's possible keys, the whole one first.
+    /// The keys under which the settings may say which VM the server runs on.
     pub servers: &'a [String],
     /// Whether the host left parts of the arguments out.
     pub cut: bool,
