@@ -109,9 +109,9 @@ fn the_classes_are_those_that_were_counted() {
     }
     let expected = [
         (Class::Read, 716),
-        (Class::Other, 268),
-        (Class::Guest, 128),
-        (Class::Machine, 67),
+        (Class::Other, 258),
+        (Class::Guest, 134),
+        (Class::Machine, 71),
         (Class::Dispatch, 5),
     ];
     assert_eq!(count, BTreeMap::from(expected));

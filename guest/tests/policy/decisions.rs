@@ -203,6 +203,43 @@ fn tools_without_a_machine_argument_ask() {
 }
 
 #[test]
+fn tools_that_change_machines_under_another_name_ask_even_where_control_planes_pass() {
+    for (tool, arguments) in [
+        ("mcp__vmware-mcp__vm_vnc", json!({"vm": "web01", "enable": true})),
+        (
+            "mcp__vmware-mcp__datastore_mv",
+            json!({"_args": "a/a.vmdk b/b.vmdk"}),
+        ),
+        (
+            "mcp__vmware-mcp__datastore_cp",
+            json!({"_args": "a/a.vmdk b/b.vmdk"}),
+        ),
+        (
+            "mcp__vmware-mcp__datastore_maintenance_enter",
+            json!({"_args": "ds1"}),
+        ),
+        (
+            "mcp__vmware-mcp__govc_run",
+            json!({"command": "vm.vnc", "flags": {}, "args": "web01"}),
+        ),
+        (
+            "mcp__ssh-manager__ssh_alias",
+            json!({"alias": "web01", "server": "db01"}),
+        ),
+        ("mcp__ssh-manager__ssh_hooks", json!({"action": "enable"})),
+        ("mcp__ansible__restart_activation", json!({"activation_id": 1})),
+    ] {
+        let mut world = site();
+        let call = under(call(tool, arguments), json!({"control_plane": "pass"}));
+        holds(
+            &asked(world.judge(&call)),
+            &["none of its arguments names a machine"],
+        );
+        assert!(world.captures.is_empty());
+    }
+}
+
+#[test]
 fn an_unlisted_tool_goes_by_its_setting() {
     let unlisted = call("mcp__somewhere__do_it", json!({"host": "web01"}));
     holds(
