@@ -83,11 +83,11 @@ fn a_failed_capture_denies_with_each_cause_in_words() {
         ),
         (
             ZertoError::Unauthorized("401".into()),
-            "did not accept the credentials",
+            "no log-in to Zerto succeeded (401)",
         ),
         (
             ZertoError::Unreachable("connection refused".into()),
-            "could not be reached",
+            "Zerto could not be asked (connection refused)",
         ),
         (ZertoError::TimedOut("300 s".into()), "not confirmed in time"),
         (ZertoError::Malformed("no JSON".into()), "made no sense"),
