@@ -137,6 +137,12 @@ fn doubts(group: &Group, arguments: &Arguments<'_>) -> Vec<String> {
             "the arguments were too large to read as a whole, and words of the command may be missing".into(),
         );
     }
+    let machines = group.machine.iter().flat_map(|machine| machine.arguments.iter());
+    doubts.extend(
+        machines
+            .filter_map(|argument| arguments.get(argument))
+            .filter_map(target::option_among),
+    );
     let repeated = named(group)
         .into_iter()
         .find(|argument| arguments.repeats(argument));

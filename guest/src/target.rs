@@ -172,12 +172,30 @@ fn read_value(machine: &Machine, value: &Value, around: Surroundings<'_>, found:
     }
 }
 
+/// A name that begins like an option: a server that hands it to a program may be led anywhere by it, also where it
+/// only reads.
+pub fn option_among(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => text
+            .split(',')
+            .map(str::trim)
+            .find(|piece| piece.starts_with('-'))
+            .map(like_option),
+        Value::Array(items) => items.iter().find_map(option_among),
+        _ => None,
+    }
+}
+
+fn like_option(piece: &str) -> String {
+    format!(
+        "{} stands where a machine is expected and begins like an option",
+        quoted(piece)
+    )
+}
+
 fn read_piece(kind: Kind, piece: &str, settings: &Settings, found: &mut Found) {
     if piece.starts_with('-') {
-        found.doubt(format!(
-            "{} stands where a machine is expected and begins like an option",
-            quoted(piece)
-        ));
+        found.doubt(like_option(piece));
         return;
     }
     let wanted = match settings.mapped(piece) {

@@ -257,6 +257,25 @@ fn a_machine_that_begins_like_an_option_asks() {
         );
         assert!(world.captures.is_empty());
     }
+    for (tool, arguments) in [
+        (
+            "mcp__mcp-ssh__checkConnectivity",
+            json!({"hostAlias": "-oProxyCommand=id"}),
+        ),
+        (
+            "mcp__mcp-ssh__getHostInfo",
+            json!({"hostAlias": ["web01", " -F/tmp/x"]}),
+        ),
+        (
+            "mcp__ansible-mcp__ansible-task",
+            json!({"host_pattern": "-i/tmp/x", "check": true}),
+        ),
+    ] {
+        holds(
+            &asked(site().judge(&call(tool, arguments))),
+            &["begins like an option"],
+        );
+    }
     let change = json!({"vm": "web01", "_args": "-vm db01"});
     holds(
         &asked(site().judge(&call("mcp__vmware-mcp__vm_change", change))),

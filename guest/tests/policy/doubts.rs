@@ -19,6 +19,7 @@ fn an_argument_that_may_redirect_a_call_asks() {
             "inventory_paths",
         ),
         ("mcp__awx__launch_job", "limit", "extra_vars"),
+        ("mcp__saltapi__execute_salt_command", "target", "tgt_type"),
         ("mcp__awx__ansible_playbook", "limit", "inventory"),
     ];
     for (tool, machine, doubtful) in cases {
