@@ -68,25 +68,25 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// How many spellings of an argument, or of an object on the way to it, stand beside each other; 0 where there is none.
+/// How many spellings of an argument, or where that is more than one, of an object on the way to it, stand beside each
+/// other; 0 where the argument is in none.
 fn spellings(arguments: &Value, argument: &str) -> usize {
     let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
     let parts = match argument.strip_prefix('/') {
         Some(pointer) => pointer.split('/').map(unescaped).collect(),
         None => vec![argument.to_owned()],
     };
-    let mut at = arguments;
-    let mut most = 0;
+    let mut at = Some(arguments);
+    let mut count = 0;
     for part in &parts {
-        let Value::Object(object) = at else { return 0 };
-        let count = object.keys().filter(|key| same(key, part)).count();
-        most = most.max(count);
-        match object.get(part) {
-            Some(value) => at = value,
-            None => return count,
+        let Some(Value::Object(object)) = at else { return 0 };
+        count = object.keys().filter(|key| same(key, part)).count();
+        if count > 1 {
+            return count;
         }
+        at = object.get(part);
     }
-    most
+    count
 }
 
 fn holds_template(value: &Value) -> bool {

@@ -148,7 +148,7 @@ fn doubts(group: &Group, arguments: &Arguments<'_>) -> Vec<String> {
         .find(|argument| arguments.repeats(argument));
     doubts.extend(repeated.map(|argument| {
         format!(
-            "the argument {} stands there in several spellings, and which of them counts is the server's secret",
+            "the argument {} stands there in several spellings, and which of them counts is not known",
             quoted(argument)
         )
     }));

@@ -1,5 +1,6 @@
 //! Arguments that make it uncertain what a call does, or to which machine.
 
+use holdpoint_guest::arguments::Arguments;
 use holdpoint_guest::model::Verdict;
 use serde_json::{Value, json};
 
@@ -83,6 +84,17 @@ fn ansible_on_the_servers_own_machine_names_no_machine() {
         asked(world.judge(&call(tool, json!({"hosts": "web01"}))));
         assert!(world.captures.is_empty());
     }
+}
+
+#[test]
+fn spellings_are_counted_on_the_whole_way_to_an_argument() {
+    let arguments = Arguments::new(
+        r#"{"box": {}, "Box": {"name": 1}, "a": {"b": 1, "B": 2}, "C": {}}"#,
+        false,
+    );
+    assert!(arguments.repeats("/box/name") && arguments.repeats("/a/b") && arguments.repeats("box"));
+    assert!(!arguments.repeats("a") && !arguments.repeats("/a/c") && !arguments.repeats("/c/d"));
+    assert!(arguments.lacks("/a/c") && !arguments.lacks("c") && !arguments.lacks("/box/name"));
 }
 
 #[test]
