@@ -14,10 +14,11 @@ pub(crate) fn catalog(catalog: &Catalog) -> String {
 
 fn group(group: &Group) -> String {
     format!(
-        "Group {{ class: Class::{:?}, names: {}, machine: {}, note: None, rules: {}, dispatch: {} }}",
+        "Group {{ class: Class::{:?}, names: {}, machine: {}, note: None, doubtful: {}, rules: {}, dispatch: {} }}",
         group.class,
         texts(&group.names),
         optional(group.machine.as_ref(), machine),
+        texts(&group.doubtful),
         list(&group.rules, rule),
         optional(group.dispatch.as_ref(), dispatch),
     )
@@ -58,10 +59,13 @@ fn scalar(scalar: &Scalar) -> String {
 
 fn dispatch(dispatch: &Dispatch) -> String {
     format!(
-        "Dispatch {{ tool: {}, arguments: {}, command: {}, program: {}, extra_words: {}, commands: {} }}",
+        "Dispatch {{ tool: {}, arguments: {}, command: {}, exact: {}, flags: {}, refused: {}, program: {}, extra_words: {}, commands: {} }}",
         optional(dispatch.tool.as_ref(), text),
         optional(dispatch.arguments.as_ref(), text),
         optional(dispatch.command.as_ref(), text),
+        dispatch.exact,
+        optional(dispatch.flags.as_ref(), text),
+        texts(&dispatch.refused),
         optional(dispatch.program.as_ref(), text),
         texts(&dispatch.extra_words),
         list(&dispatch.commands, command),
@@ -70,9 +74,10 @@ fn dispatch(dispatch: &Dispatch) -> String {
 
 fn command(command: &Command) -> String {
     format!(
-        "Command {{ words: {}, class: Class::{:?}, machine: {} }}",
+        "Command {{ words: {}, class: Class::{:?}, options: {}, machine: {} }}",
         texts(&command.words),
         command.class,
+        texts(&command.options),
         optional(command.machine.as_ref(), machine),
     )
 }

@@ -37,10 +37,13 @@ pub fn classify(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> 
     };
     let mut weighed = Weighed::default();
     let mut fitting: Option<&Candidate> = None;
+    let mut unlisted = 0;
     for candidate in &candidates {
+        let mut listed = false;
         let around = Surroundings {
             settings,
-            servers: &candidate.servers,
+            // What follows a plugin's name is that plugin's own word, and no key that the operator gave.
+            servers: &candidate.servers[..1],
             cut: arguments.cut(),
         };
         let mapped = candidate
@@ -50,9 +53,12 @@ pub fn classify(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> 
         for alias in candidate.servers.iter().chain(mapped) {
             let shipped = shipped(alias).filter(|catalog| !catalog.server.builtin);
             let own = own(&settings.catalogs, alias).filter(|catalog| !catalog.server.builtin);
-            if weighed.weigh(shipped, own, &candidate.tool, arguments, around) {
-                fitting = fitting.or(Some(candidate));
-            }
+            listed |= weighed.weigh(shipped, own, &candidate.tool, arguments, around);
+        }
+        if listed {
+            fitting = fitting.or(Some(candidate));
+        } else {
+            unlisted += 1;
         }
     }
     let shown = fitting.or_else(|| candidates.first());
@@ -60,7 +66,12 @@ pub fn classify(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> 
         .or_else(|| shown.map(|shown| shown.servers[0].clone()))
         .unwrap_or_default();
     let tool = shown.map_or_else(|| call.tool.clone(), |shown| shown.tool.clone());
-    weighed.outcome(settings.allow_widening).judged(server, tool)
+    let mut outcome = weighed.outcome(settings.allow_widening);
+    if fitting.is_some() && unlisted > 0 {
+        let doubt = "its name can be taken apart in several ways, and not all of them are in a catalog";
+        outcome.reading = outcome.reading.doubted(vec![doubt.into()]);
+    }
+    outcome.judged(server, tool)
 }
 
 /// A tool of the harness itself: only catalogs that are meant for such tools speak of it.
@@ -134,7 +145,7 @@ impl Weighed {
             (Some(_), Some(own)) if allow_widening => Outcome::of(own),
             (Some(shipped), Some(own)) => Outcome {
                 ignored_own: own.is_milder_than(&shipped),
-                control_plane: shipped == Reading::Other,
+                control_plane: shipped.is_control_plane(),
                 reading: shipped.or_stricter(own),
             },
         }
@@ -152,7 +163,7 @@ struct Outcome {
 impl Outcome {
     fn of(reading: Reading) -> Self {
         Self {
-            control_plane: reading == Reading::Other,
+            control_plane: reading.is_control_plane(),
             reading,
             ignored_own: false,
         }

@@ -83,20 +83,9 @@ pub fn known<'d, 'w>(dispatch: &'d Dispatch, words: &'w [String]) -> Option<(&'d
     let fitting = dispatch
         .commands
         .iter()
-        .filter_map(|command| Some((command, after(command, words)?)));
+        .filter_map(|command| Some((command, after(command, words)?)))
+        .filter(|(_, rest)| !dispatch.exact || rest.is_empty());
     fitting.max_by_key(|(command, _)| command.class)
-}
-
-/// Spells a first word with underscores as several words, as some servers name their commands: `vm_power-state`.
-pub fn parted(words: &[String]) -> Vec<String> {
-    let Some((first, rest)) = words.split_first() else {
-        return Vec::new();
-    };
-    first
-        .split('_')
-        .map(str::to_owned)
-        .chain(rest.iter().cloned())
-        .collect()
 }
 
 fn after<'w>(command: &Command, words: &'w [String]) -> Option<&'w [String]> {
@@ -112,8 +101,7 @@ fn after<'w>(command: &Command, words: &'w [String]) -> Option<&'w [String]> {
     fits.then_some(rest)
 }
 
-/// The values of an option: `--a=x`, and every word after `--a` up to the next option. An option that is spelt short
-/// counts as well, because many programs accept that.
+/// The values of an option: `--a=x`, and every word after `--a` up to the next option.
 pub fn option_values(words: &[String], option: &str) -> Vec<String> {
     let mut values = Vec::new();
     let mut inside = false;
@@ -127,7 +115,7 @@ pub fn option_values(words: &[String], option: &str) -> Vec<String> {
         let (name, value) = word
             .split_once('=')
             .map_or((word.as_str(), None), |(n, v)| (n, Some(v)));
-        let is_it = name == option || (name.len() > 3 && option.starts_with(name));
+        let is_it = name == option;
         inside = is_it && value.is_none();
         values.extend(value.filter(|_| is_it).map(str::to_owned));
     }

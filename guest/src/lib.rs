@@ -16,6 +16,7 @@ pub mod lookup;
 pub mod model;
 pub mod name;
 pub mod observe;
+pub mod options;
 pub mod reading;
 pub mod say;
 pub mod settings;

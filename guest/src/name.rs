@@ -38,6 +38,15 @@ pub fn read(call: &Call) -> Named {
         return Named::Unclear("the tool's name is too long to be read".into());
     }
     let prefixed = call.tool.strip_prefix("mcp__");
+    let bare = call.tool.trim_matches(|c: char| !c.is_ascii_graphic());
+    let looks_prefixed = bare
+        .get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case("mcp__"));
+    if looks_prefixed && (prefixed.is_none() || bare != call.tool) {
+        return Named::Unclear(
+            "its name looks like an MCP tool's, but is spelt as no harness spells them".into(),
+        );
+    }
     let Some(server) = &call.server else {
         return prefixed.map_or(Named::Builtin, |rest| Named::Mcp(splits(rest)));
     };

@@ -1,5 +1,7 @@
 //! What a call would do, by one entry of a catalog and the call's arguments.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::arguments::Arguments;
@@ -7,6 +9,7 @@ use crate::catalog::entry;
 use crate::catalog::format::{Catalog, Class, Command, Dispatch, Group, Machine, Rule, Scalar};
 use crate::command;
 use crate::name;
+use crate::options;
 use crate::target::{self, Found, Surroundings};
 use crate::text::quoted;
 
@@ -34,6 +37,8 @@ pub struct Change {
     pub obscure: bool,
     /// True where a VM may be deleted, which takes it out of protection.
     pub deletes: bool,
+    /// True where the call, as far as it can be read, changes a control plane.
+    pub control_plane: bool,
 }
 
 impl Reading {
@@ -45,11 +50,39 @@ impl Reading {
                 one.found.add(other.found);
                 one.obscure |= other.obscure;
                 one.deletes |= other.deletes;
+                one.control_plane |= other.control_plane;
                 Self::Change(one)
             }
             (one, other) if one.rank() >= other.rank() => one,
             (_, other) => other,
         }
+    }
+
+    /// Whether the call changes a control plane, as far as it can be read.
+    pub fn is_control_plane(&self) -> bool {
+        match self {
+            Self::Other => true,
+            Self::Change(change) => change.control_plane,
+            _ => false,
+        }
+    }
+
+    /// The same with doubts, where there are any: then a human has to look, whatever the call seems to do.
+    #[must_use]
+    pub fn doubted(self, doubts: Vec<String>) -> Self {
+        if doubts.is_empty() {
+            return self;
+        }
+        let doubted = Self::Change(Change {
+            obscure: !matches!(self, Self::Change(_)),
+            control_plane: self.is_control_plane(),
+            found: Found {
+                targets: Vec::new(),
+                doubts,
+            },
+            deletes: false,
+        });
+        self.or_stricter(doubted)
     }
 
     /// Whether this reading alone would let through more than the other.
@@ -77,8 +110,80 @@ pub fn obscure(doubt: String) -> Reading {
     Reading::Change(Change {
         found: Found::doubtful(doubt),
         obscure: true,
-        deletes: false,
+        ..Change::default()
     })
+}
+
+/// Why arguments that this entry speaks of make it uncertain what a call does.
+fn doubts(group: &Group, arguments: &Arguments<'_>) -> Vec<String> {
+    let doubtful = group
+        .doubtful
+        .iter()
+        .filter(|argument| arguments.may_hold(argument));
+    let mut doubts: Vec<String> = doubtful
+        .map(|argument| {
+            format!(
+                "the argument {} may change which machine is reached or what is done",
+                quoted(argument)
+            )
+        })
+        .collect();
+    let words = group
+        .dispatch
+        .as_ref()
+        .filter(|dispatch| dispatch.flags.is_some() || !dispatch.extra_words.is_empty());
+    if arguments.cut() && words.is_some() {
+        doubts.push(
+            "the arguments were too large to read as a whole, and words of the command may be missing".into(),
+        );
+    }
+    let machines = group.machine.iter().flat_map(|machine| machine.arguments.iter());
+    doubts.extend(
+        machines
+            .filter_map(|argument| arguments.get(argument))
+            .filter_map(target::option_among),
+    );
+    let repeated = named(group)
+        .into_iter()
+        .find(|argument| arguments.repeats(argument));
+    doubts.extend(repeated.map(|argument| {
+        format!(
+            "the argument {} stands there in several spellings, and which of them counts is not known",
+            quoted(argument)
+        )
+    }));
+    doubts
+}
+
+/// The arguments that an entry speaks of. Where it only reads, whatever its machine arguments say, those do not matter.
+fn named(group: &Group) -> BTreeSet<&str> {
+    let machines = group.machine.iter().filter(|_| group.class != Class::Read);
+    let mut named: BTreeSet<&str> = machines
+        .flat_map(|machine| machine.arguments.iter())
+        .chain(group.doubtful.iter())
+        .chain(group.rules.iter().map(|rule| &rule.argument))
+        .map(AsRef::as_ref)
+        .collect();
+    if let Some(dispatch) = &group.dispatch {
+        let machines = dispatch
+            .commands
+            .iter()
+            .filter_map(|command| command.machine.as_ref());
+        let places = [
+            &dispatch.tool,
+            &dispatch.arguments,
+            &dispatch.command,
+            &dispatch.flags,
+        ];
+        named.extend(places.into_iter().flatten().map(AsRef::as_ref));
+        named.extend(dispatch.extra_words.iter().map(AsRef::as_ref));
+        named.extend(
+            machines
+                .flat_map(|machine| machine.arguments.iter())
+                .map(AsRef::as_ref),
+        );
+    }
+    named
 }
 
 /// Reads a call of a tool of this group.
@@ -89,19 +194,21 @@ pub fn of_group(
     arguments: &Arguments<'_>,
     around: Surroundings<'_>,
 ) -> Reading {
+    let doubts = doubts(group, arguments);
     if let Some(dispatch) = &group.dispatch {
         let reading = match (&dispatch.tool, &dispatch.arguments) {
             (Some(tool), Some(carried)) => carried_tool(catalog, tool, carried, arguments, around),
             _ => carried_commands(dispatch, arguments, around),
         };
-        return reading.unwrap_or_else(obscure);
+        return reading.unwrap_or_else(obscure).doubted(doubts);
     }
-    let class = group
+    let milder = group
         .rules
         .iter()
-        .find(|rule| fits(rule, arguments))
-        .map_or(group.class, |rule| rule.class);
-    of_class(class, group.machine.as_ref(), tool, &[], arguments, around)
+        .filter(|_| doubts.is_empty() && !arguments.hold_template())
+        .find(|rule| fits(rule, arguments));
+    let class = milder.map_or(group.class, |rule| rule.class);
+    of_class(class, group.machine.as_ref(), tool, &[], arguments, around).doubted(doubts)
 }
 
 /// A reading by class, with the machines at the places that the catalog names and among `words`.
@@ -121,10 +228,12 @@ fn of_class(
     }
     let found = match machine {
         Some(machine) => {
+            // What is not there may have been left out: that reads like a value that was.
+            let absent = arguments.cut().then_some(&Value::Null);
             let named = machine
                 .arguments
                 .iter()
-                .filter_map(|argument| arguments.get(argument));
+                .filter_map(|argument| arguments.get(argument).or(absent));
             target::read(machine, &named.chain(words).collect::<Vec<_>>(), around)
         }
         None => Found::doubtful("none of its arguments names a machine by itself".into()),
@@ -132,8 +241,8 @@ fn of_class(
     let deletes = class == Class::Machine && deletes(name);
     Reading::Change(Change {
         found,
-        obscure: false,
         deletes,
+        ..Change::default()
     })
 }
 
@@ -208,17 +317,21 @@ fn carried_commands(
         );
     }
     let mut strictest: Option<Reading> = None;
-    for mut words in command::commands(value)? {
+    let flags = dispatch.flags.as_ref().and_then(|flags| arguments.get(flags));
+    let commands = match value {
+        Value::String(name) if dispatch.exact => vec![vec![name.clone()]],
+        _ if dispatch.exact => return Err("the command is no text".into()),
+        _ => command::commands(value)?,
+    };
+    for mut words in commands {
         words.extend(extra.iter().cloned());
-        let parted = command::parted(&words);
-        let (known, rest) = command::known(dispatch, &words)
-            .or_else(|| command::known(dispatch, &parted))
-            .ok_or_else(|| {
-                format!(
-                    "the catalog does not know the command {}",
-                    quoted(&words.join(" "))
-                )
-            })?;
+        let (known, rest) = command::known(dispatch, &words).ok_or_else(|| {
+            format!(
+                "the catalog does not know the command {}",
+                quoted(&words.join(" "))
+            )
+        })?;
+        options::check(dispatch, known, rest, flags.unwrap_or(&Value::Null))?;
         let machines = machine_words(known, rest)?;
         let name = known.words.join(" ");
         let reading = of_class(

@@ -3,7 +3,7 @@
 use crate::classify::Judged;
 use crate::model::{Tally, Verdict, ZertoError};
 use crate::reading::{Change, Reading};
-use crate::text::{cut, quoted, shown, whole};
+use crate::text::{cut, quoted, shown, whole, words};
 
 /// How a reason ends that asks a human.
 pub const ASKED: &str = "No checkpoint was taken, so the change could not be rewound. Allow it?";
@@ -84,11 +84,11 @@ pub fn not_found_out(judged: &Judged, said: &str, error: &ZertoError) -> String 
 pub fn cause(error: &ZertoError) -> String {
     match error {
         ZertoError::NotFound => "Zerto no longer knows it".into(),
-        ZertoError::Refused(words) => format!("Zerto refused ({})", shown(words)),
-        ZertoError::Unauthorized(words) => format!("Zerto did not accept the credentials ({})", shown(words)),
-        ZertoError::Unreachable(words) => format!("the ZVM could not be reached ({})", shown(words)),
-        ZertoError::TimedOut(words) => format!("it was not confirmed in time ({})", shown(words)),
-        ZertoError::Malformed(words) => format!("the ZVM's answer made no sense ({})", shown(words)),
+        ZertoError::Refused(said) => format!("Zerto refused ({})", words(said)),
+        ZertoError::Unauthorized(said) => format!("no log-in to Zerto succeeded ({})", words(said)),
+        ZertoError::Unreachable(said) => format!("Zerto could not be asked ({})", words(said)),
+        ZertoError::TimedOut(said) => format!("it was not confirmed in time ({})", words(said)),
+        ZertoError::Malformed(said) => format!("the ZVM's answer made no sense ({})", words(said)),
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::catalog::{self, check, format::Catalog};
+use crate::lookup::same;
 use crate::name::normalise;
 use crate::text::quoted;
 
@@ -53,6 +54,17 @@ pub struct Settings {
     pub session_ask_level: Option<u8>,
     /// The agent's name in a tag.
     pub agent: Option<String>,
+}
+
+/// What the operator's map says of an id or alias.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mapped<'a> {
+    /// Nothing.
+    Not,
+    /// It is this VM.
+    To(&'a str),
+    /// Several keys differ from it by case only.
+    Several,
 }
 
 impl Settings {
@@ -117,6 +129,20 @@ impl Settings {
             _ => return Err("is not known".into()),
         }
         Ok(())
+    }
+
+    /// What the operator says that an id or alias means. A key counts whatever its case; one that is spelt exactly so
+    /// counts before others.
+    pub fn mapped(&self, said: &str) -> Mapped<'_> {
+        if let Some(name) = self.machines.get(said) {
+            return Mapped::To(name);
+        }
+        let mut fitting = self.machines.iter().filter(|(key, _)| same(key, said));
+        match (fitting.next(), fitting.next()) {
+            (None, _) => Mapped::Not,
+            (Some((_, name)), None) => Mapped::To(name),
+            _ => Mapped::Several,
+        }
     }
 
     /// Every catalog that a server is said to have must be there, or its tools would pass for unlisted ones.

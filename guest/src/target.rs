@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::catalog::format::{Kind, Machine, Separator};
-use crate::settings::Settings;
+use crate::settings::{Mapped, Settings};
 use crate::text::quoted;
 
 /// The longest value that is taken for a machine's name, in characters: a fully qualified domain name has at most 253.
@@ -73,7 +73,7 @@ impl Found {
 pub struct Surroundings<'a> {
     /// The operator's settings.
     pub settings: &'a Settings,
-    /// The server's possible keys, the whole one first.
+    /// The keys under which the settings may say which VM the server runs on.
     pub servers: &'a [String],
     /// Whether the host left parts of the arguments out.
     pub cut: bool,
@@ -140,7 +140,7 @@ fn read_value(machine: &Machine, value: &Value, around: Surroundings<'_>, found:
         Value::Null => {}
         Value::String(text) => {
             // The map's keys may hold what otherwise separates.
-            if around.settings.machines.contains_key(text.trim()) {
+            if around.settings.mapped(text.trim()) != Mapped::Not {
                 read_piece(machine.kind, text.trim(), around.settings, found);
                 return;
             }
@@ -172,15 +172,38 @@ fn read_value(machine: &Machine, value: &Value, around: Surroundings<'_>, found:
     }
 }
 
+/// A name that begins like an option: a server that hands it to a program may be led anywhere by it, also where it
+/// only reads.
+pub fn option_among(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => text
+            .split(',')
+            .map(str::trim)
+            .find(|piece| piece.starts_with('-'))
+            .map(like_option),
+        Value::Array(items) => items.iter().find_map(option_among),
+        _ => None,
+    }
+}
+
+fn like_option(piece: &str) -> String {
+    format!(
+        "{} stands where a machine is expected and begins like an option",
+        quoted(piece)
+    )
+}
+
 fn read_piece(kind: Kind, piece: &str, settings: &Settings, found: &mut Found) {
-    if let Some(name) = settings.machines.get(piece) {
-        found.target(Target {
-            said: piece.to_owned(),
-            wanted: Wanted::Name(name.clone()),
-        });
+    if piece.starts_with('-') {
+        found.doubt(like_option(piece));
         return;
     }
-    match wanted(kind, piece, settings) {
+    let wanted = match settings.mapped(piece) {
+        Mapped::To(name) => Ok(Wanted::Name(name.to_owned())),
+        Mapped::Several => Err("fits several keys of the settings' machines, which differ by case only"),
+        Mapped::Not => wanted(kind, piece, settings),
+    };
+    match wanted {
         Ok(wanted) => found.target(Target {
             said: piece.to_owned(),
             wanted,

@@ -2,6 +2,8 @@
 
 /// The most characters of a foreign word that are shown.
 const WORD: usize = 120;
+/// The most characters of Zerto's own words that are shown: they end with what to do, and are longer than a name.
+const WORDS: usize = 300;
 /// The most characters of a whole reason or note.
 const REASON: usize = 1_900;
 
@@ -12,6 +14,15 @@ pub fn quoted(word: &str) -> String {
 
 /// A foreign word: cut, and with everything that could hide or reorder text made visible.
 pub fn shown(word: &str) -> String {
+    shown_to(word, WORD)
+}
+
+/// Zerto's own words: as a foreign word, but longer.
+pub fn words(words: &str) -> String {
+    shown_to(words, WORDS)
+}
+
+fn shown_to(word: &str, most: usize) -> String {
     let mut shown = String::new();
     let mut length = 0;
     for c in word.chars() {
@@ -21,7 +32,7 @@ pub fn shown(word: &str) -> String {
             c => c.to_string(),
         };
         length += piece.chars().count();
-        if length > WORD {
+        if length > most {
             shown.push('…');
             break;
         }

@@ -59,6 +59,9 @@ fn check_group(group: &Group) -> Result<(), String> {
     if let Some(machine) = &group.machine {
         check_machine(machine, false)?;
     }
+    for argument in group.doubtful.iter() {
+        check_argument(argument)?;
+    }
     for rule in group.rules.iter() {
         check_rule(rule, group.class)?;
     }
@@ -99,9 +102,7 @@ fn check_machine(machine: &Machine, in_command: bool) -> Result<(), String> {
     for argument in machine.arguments.iter() {
         check_argument(argument)?;
     }
-    for option in machine.option.iter() {
-        require(option.starts_with('-'), || format!("`{option}` is not an option"))?;
-    }
+    check_options(&machine.option)?;
     let in_words = !machine.option.is_empty() || machine.position.is_some();
     let anywhere = in_words || !machine.arguments.is_empty();
     require(in_command || !in_words, || {
@@ -115,6 +116,14 @@ fn check_machine(machine: &Machine, in_command: bool) -> Result<(), String> {
     })
 }
 
+fn check_options(options: &[Text]) -> Result<(), String> {
+    options.iter().try_for_each(|option| {
+        require(option.len() > 1 && option.starts_with('-'), || {
+            format!("`{option}` is not an option")
+        })
+    })
+}
+
 fn check_argument(argument: &str) -> Result<(), String> {
     require(!argument.is_empty() && argument != "/", || {
         "an argument has no name".into()
@@ -122,7 +131,9 @@ fn check_argument(argument: &str) -> Result<(), String> {
 }
 
 fn check_dispatch(dispatch: &Dispatch) -> Result<(), String> {
-    let names: [&Option<Text>; 4] = [
+    check_options(&dispatch.refused)?;
+    let names: [&Option<Text>; 5] = [
+        &dispatch.flags,
         &dispatch.tool,
         &dispatch.arguments,
         &dispatch.command,
@@ -133,14 +144,20 @@ fn check_dispatch(dispatch: &Dispatch) -> Result<(), String> {
     }
     match (&dispatch.tool, &dispatch.arguments, &dispatch.command) {
         (Some(_), Some(_), None) => {
-            let bare = dispatch.program.is_none() && dispatch.extra_words.is_empty();
-            require(bare && dispatch.commands.is_empty(), || {
-                "`program`, `extra_words` and `commands` go with `command`, not with `tool`".into()
+            let words = dispatch.program.is_some() || !dispatch.extra_words.is_empty() || dispatch.exact;
+            let options = dispatch.flags.is_some() || !dispatch.refused.is_empty();
+            require(!words && !options && dispatch.commands.is_empty(), || {
+                "`program`, `exact`, `extra_words`, `flags`, `refused` and `commands` go with `command`, not with `tool`"
+                    .into()
             })
         }
         (None, None, Some(_)) => {
             require(!dispatch.commands.is_empty(), || {
                 "a dispatcher knows no commands".into()
+            })?;
+            let more = dispatch.program.is_some() || !dispatch.extra_words.is_empty();
+            require(!(dispatch.exact && more), || {
+                "an `exact` command has neither `program` nor `extra_words`".into()
             })?;
             dispatch.commands.iter().try_for_each(check_command)
         }
@@ -157,6 +174,10 @@ fn check_command(command: &Command) -> Result<(), String> {
     require(command.class != Class::Dispatch, || {
         format!("`{line}` cannot be a dispatcher itself")
     })?;
+    require(command.class > Class::Other || command.options.is_empty(), || {
+        format!("`{line}` changes no machine, so its options are not counted up")
+    })?;
+    check_options(&command.options)?;
     command.machine.as_ref().map_or(Ok(()), |machine| {
         check_machine(machine, true).map_err(|why| format!("at the command `{line}`: {why}"))
     })

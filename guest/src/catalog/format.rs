@@ -63,6 +63,10 @@ pub struct Group {
     pub machine: Option<Machine>,
     /// A remark for people.
     pub note: Option<Text>,
+    /// Arguments that may change which machine is reached or what is done: names or JSON Pointers. Where one of them is
+    /// there, no rule applies, and the call asks.
+    #[serde(default)]
+    pub doubtful: List<Text>,
     /// Arguments that make a call milder than `class`. The first that fits counts.
     #[serde(default)]
     pub rules: List<Rule>,
@@ -182,6 +186,15 @@ pub struct Dispatch {
     pub arguments: Option<Text>,
     /// The argument that holds a command: a text, a list of words, or a list of commands.
     pub command: Option<Text>,
+    /// True where the server knows commands by their exact names only: then the argument has to be one of them, and
+    /// nothing else.
+    #[serde(default)]
+    pub exact: bool,
+    /// The argument whose fields are further options, written without dashes.
+    pub flags: Option<Text>,
+    /// Options that no command may carry, since they lead it to another place or write a file.
+    #[serde(default)]
+    pub refused: List<Text>,
     /// The program's name, which may lead the command.
     pub program: Option<Text>,
     /// Further arguments whose words follow the command's.
@@ -200,6 +213,10 @@ pub struct Command {
     pub words: List<Text>,
     /// What the command does at its worst; never `dispatch`.
     pub class: Class,
+    /// The options that a command of the classes `guest` and `machine` may carry beside those that name machines, as
+    /// written, with `=` at the end where a value belongs to it. With any other one the command is unknown.
+    #[serde(default)]
+    pub options: List<Text>,
     /// Where the command names its machine.
     pub machine: Option<Machine>,
 }

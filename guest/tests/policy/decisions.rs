@@ -83,11 +83,11 @@ fn a_failed_capture_denies_with_each_cause_in_words() {
         ),
         (
             ZertoError::Unauthorized("401".into()),
-            "did not accept the credentials",
+            "no log-in to Zerto succeeded (401)",
         ),
         (
             ZertoError::Unreachable("connection refused".into()),
-            "could not be reached",
+            "Zerto could not be asked (connection refused)",
         ),
         (ZertoError::TimedOut("300 s".into()), "not confirmed in time"),
         (ZertoError::Malformed("no JSON".into()), "made no sense"),
@@ -200,6 +200,43 @@ fn the_vcenter_is_never_taken_for_the_vm() {
 fn tools_without_a_machine_argument_ask() {
     let reason = asked(site().judge(&call("mcp__vmware__execute_power_down_sequence", json!({}))));
     holds(&reason, &["none of its arguments names a machine"]);
+}
+
+#[test]
+fn tools_that_change_machines_under_another_name_ask_even_where_control_planes_pass() {
+    for (tool, arguments) in [
+        ("mcp__vmware-mcp__vm_vnc", json!({"vm": "web01", "enable": true})),
+        (
+            "mcp__vmware-mcp__datastore_mv",
+            json!({"_args": "a/a.vmdk b/b.vmdk"}),
+        ),
+        (
+            "mcp__vmware-mcp__datastore_cp",
+            json!({"_args": "a/a.vmdk b/b.vmdk"}),
+        ),
+        (
+            "mcp__vmware-mcp__datastore_maintenance_enter",
+            json!({"_args": "ds1"}),
+        ),
+        (
+            "mcp__vmware-mcp__govc_run",
+            json!({"command": "vm.vnc", "flags": {}, "args": "web01"}),
+        ),
+        (
+            "mcp__ssh-manager__ssh_alias",
+            json!({"alias": "web01", "server": "db01"}),
+        ),
+        ("mcp__ssh-manager__ssh_hooks", json!({"action": "enable"})),
+        ("mcp__ansible__restart_activation", json!({"activation_id": 1})),
+    ] {
+        let mut world = site();
+        let call = under(call(tool, arguments), json!({"control_plane": "pass"}));
+        holds(
+            &asked(world.judge(&call)),
+            &["none of its arguments names a machine"],
+        );
+        assert!(world.captures.is_empty());
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@
 mod catalogs;
 mod commands;
 mod decisions;
+mod doubts;
 mod names;
 mod own_catalogs;
 mod properties;

@@ -2,9 +2,9 @@
 
 use holdpoint_guest::model::Verdict;
 use holdpoint_guest::name::{Candidate, Named, read};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::world::{asked, call, noted, of_server, site, under};
+use crate::world::{asked, call, holds, noted, of_server, site, under};
 
 fn candidates(tool: &str) -> Vec<(Vec<String>, String)> {
     match read(&call(tool, json!({}))) {
@@ -99,6 +99,63 @@ fn of_two_catalogs_with_one_alias_the_stricter_reading_counts() {
         {"server": {"aliases": ["mine"]}, "tools": [{"class": "guest", "names": ["vm_list"]}]}
     ]});
     asked(site().judge(&under(call("mcp__mine__vm_list", json!({})), mapped)));
+}
+
+#[test]
+fn a_name_that_is_listed_in_some_of_its_readings_only_asks() {
+    let passing = json!({"unknown_tool": "pass", "control_plane": "pass"});
+    // The tool `listVMs` of a server `x__esxi`, or a tool `esxi__listVMs` of a server `x`, and the like.
+    for tool in ["mcp__esxi__x__listVMs", "mcp__x__esxi__listVMs"] {
+        assert_eq!(
+            site().judge(&under(call(tool, json!({})), passing.clone())),
+            Verdict::Pass(None),
+            "{tool}"
+        );
+    }
+    let own = |tools: Value| {
+        let mut settings = passing.clone();
+        settings["catalogs"] = tools;
+        settings
+    };
+    let one =
+        json!([{"server": {"aliases": ["esxi"]}, "tools": [{"class": "read", "names": ["x__listVMs"]}]}]);
+    let tool = call("mcp__esxi__x__listVMs", json!({}));
+    holds(
+        &asked(site().judge(&under(tool.clone(), own(one.clone())))),
+        &["taken apart in several ways"],
+    );
+    let mut both = one.clone();
+    both.as_array_mut().unwrap().push(
+        json!({"server": {"aliases": ["esxi__x"]}, "tools": [{"class": "read", "names": ["listVMs"]}]}),
+    );
+    assert_eq!(site().judge(&under(tool.clone(), own(both))), Verdict::Pass(None));
+    let named = of_server(tool, "esxi");
+    assert_eq!(site().judge(&under(named, own(one))), Verdict::Pass(None));
+}
+
+#[test]
+fn a_plugins_server_is_not_the_one_whose_machine_the_operator_named() {
+    let settings = json!({"servers": {"windows-mcp": {"machine": "web01"}}});
+    let tool = "mcp__plugin_x_windows-mcp__Powershell-Tool";
+    let mut world = site();
+    asked(world.judge(&under(call(tool, json!({})), settings)));
+    assert!(world.captures.is_empty());
+    let whole = json!({"servers": {"plugin_x_windows-mcp": {"machine": "web01"}}});
+    noted(site().judge(&under(call(tool, json!({})), whole)));
+}
+
+#[test]
+fn a_name_that_only_looks_like_an_mcp_tools_asks() {
+    for tool in [
+        "MCP__esxi__powerOff",
+        " mcp__esxi__powerOff",
+        "mcp__esxi__listVMs ",
+        "\u{feff}mcp__esxi__listVMs",
+        "\tMcp__x__y\n",
+    ] {
+        let call = under(call(tool, json!({})), json!({"unknown_tool": "pass"}));
+        holds(&asked(site().judge(&call)), &["may change machines"]);
+    }
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn machine_name() -> impl Strategy<Value = String> {
         Just("all".to_owned()),
         Just("ec2 stop-instances --instance-ids web01".to_owned()),
         Just("vm.power".to_owned()),
-        Just("vm get".to_owned()),
+        Just("vm_get".to_owned()),
         any::<String>(),
     ]
 }

@@ -127,6 +127,31 @@ fn ids_ask_unless_the_operator_maps_them() {
 }
 
 #[test]
+fn the_map_is_read_whatever_the_case_and_asks_where_that_fits_twice() {
+    let power_off = |name: &str, machines: Value| {
+        under(
+            call("mcp__esxi__powerOff", json!({"name": name})),
+            json!({"machines": machines}),
+        )
+    };
+    holds(
+        &noted(site().judge(&power_off("Bastion", json!({"bastion": "db01"})))),
+        &["db01"],
+    );
+    let twice = json!({"bastion": "db01", "BASTION": "web01"});
+    holds(
+        &noted(site().judge(&power_off("BASTION", twice.clone()))),
+        &["web01"],
+    );
+    let mut world = site();
+    holds(
+        &asked(world.judge(&power_off("Bastion", twice))),
+        &["several keys"],
+    );
+    assert!(world.names.is_empty());
+}
+
+#[test]
 fn a_reference_becomes_an_identifier_where_the_vcenter_is_known() {
     let power_off = |id: &str| call("mcp__vsphere__power_off_vm", json!({"vm_id": id}));
     let vcenter = json!({"vcenter": VCENTER});
@@ -238,6 +263,11 @@ fn arguments_that_were_cut_are_never_complete() {
     let mut cut = call("mcp__esxi__powerOff", json!({"name": null}));
     cut.arguments_cut = true;
     holds(&asked(site().judge(&cut)), &["too large"]);
+    // A second place may have named a second machine.
+    let mut cut = call("mcp__vmware-mcp__vm_migrate", json!({"vm": "web01"}));
+    noted(site().judge(&cut));
+    cut.arguments_cut = true;
+    holds(&asked(site().judge(&cut)), &["too large"]);
     // What was left out may have said otherwise than its default.
     let mut heal = call(
         "mcp__ansible-mcp__ansible-auto-heal",
@@ -245,7 +275,7 @@ fn arguments_that_were_cut_are_never_complete() {
     );
     assert_eq!(site().judge(&heal), Verdict::Pass(None));
     heal.arguments_cut = true;
-    noted(site().judge(&heal));
+    asked(site().judge(&heal));
 }
 
 #[test]
@@ -269,7 +299,7 @@ fn rules_make_a_call_milder_only_by_the_exact_value() {
         (
             "mcp__ansible-mcp__ansible-playbook",
             json!({"limit": "web01", "check": true}),
-            true,
+            false,
         ),
         (
             "mcp__ansible-mcp__project-run-playbook",
@@ -279,7 +309,7 @@ fn rules_make_a_call_milder_only_by_the_exact_value() {
         (
             "mcp__ansible-mcp__ansible-service-manager",
             json!({"host_pattern": "web01", "action": "status"}),
-            true,
+            false,
         ),
         (
             "mcp__ansible-mcp__ansible-service-manager",
@@ -309,11 +339,21 @@ fn rules_make_a_call_milder_only_by_the_exact_value() {
         (
             "mcp__awx__ansible_playbook",
             json!({"limit": "web01", "check_mode": true}),
-            true,
+            false,
         ),
         (
             "mcp__awx__project_run_playbook",
+            json!({"limit": "web01", "check_mode": true}),
+            false,
+        ),
+        (
+            "mcp__ansible-mcp__project-run-playbook",
             json!({"limit": "web01", "check": true}),
+            false,
+        ),
+        (
+            "mcp__ansible-mcp__ansible-network-matrix",
+            json!({"host_patterns": ["web01"], "target_hosts": ["x; id"]}),
             false,
         ),
         (

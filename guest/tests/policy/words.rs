@@ -3,7 +3,7 @@
 use holdpoint_guest::model::{Outcome, Verdict, ZertoError};
 use holdpoint_guest::observe;
 use holdpoint_guest::tag::{Parts, make};
-use holdpoint_guest::text::{listed, shown};
+use holdpoint_guest::text::{listed, shown, words};
 use serde_json::{Value, json};
 
 use crate::world::{Script, call, holds, row, site};
@@ -91,6 +91,21 @@ fn foreign_words_hide_and_reorder_nothing() {
     assert_eq!(shown("Straße 東京 web-01.corp"), "Straße 東京 web-01.corp");
     assert!(shown(&"x".repeat(1_000)).chars().count() <= 121);
     assert!(shown(&"\u{202e}".repeat(1_000)).chars().count() <= 121);
+}
+
+#[test]
+fn zertos_own_words_keep_their_end() {
+    let said = format!("{} check the role of the account", "x".repeat(265));
+    let mut world = Script {
+        lookup_error: Some(ZertoError::Refused(said.clone())),
+        ..site()
+    };
+    let verdict = world.judge(&call("mcp__esxi__powerOff", json!({"name": "web01"})));
+    assert!(
+        matches!(&verdict, Verdict::Deny(reason) if reason.contains(&said)),
+        "{verdict:?}"
+    );
+    assert!(words(&"\u{202e}".repeat(1_000)).chars().count() <= 301);
 }
 
 #[test]
