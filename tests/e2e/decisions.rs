@@ -146,7 +146,7 @@ fn an_unreachable_zvm_denies() {
     ));
     assert_denies(
         &world.hook(HOLDPOINT, &power_off("jp-ubuntu")),
-        "could not be reached",
+        "could not be asked",
     );
 }
 
@@ -155,7 +155,7 @@ fn bad_credentials_deny() {
     let world = World::with_zvm(HEALTHY);
     world.write_private("password", "wrong");
     let outcome = world.hook(HOLDPOINT, &power_off("jp-ubuntu"));
-    assert_denies(&outcome, "did not accept the credentials");
+    assert_denies(&outcome, "no log-in to Zerto succeeded");
     let requests = world.sim.as_ref().unwrap().requests();
     assert_eq!(
         requests.len(),
