@@ -117,7 +117,9 @@ fn main() -> ExitCode {
             &checkpoints,
             &format!("{:.1}", outcome.took.as_secs_f64() * 1_000.0),
         ]);
-        if !outcome.stdout.is_empty() && !told.iter().any(|(wire, _): &(String, String)| *wire == got) {
+        if outcome.stdout.contains("PreToolUse")
+            && !told.iter().any(|(wire, _): &(String, String)| *wire == got)
+        {
             told.push((got, outcome.text()));
         }
     }
@@ -331,12 +333,15 @@ fn captured() -> Vec<Row> {
     let row = |file: std::path::PathBuf| {
         let event: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
         let changes = event["hook_event_name"] == "PreToolUse" && event["tool_name"] != "Bash";
+        let shown = file.file_stem().unwrap().to_string_lossy().into_owned();
+        // The second failure of its session: from then on the model is told how many there were.
+        let tells = shown == "PostToolUseFailure.mcp-fails";
         Row {
             situation: "captured",
-            shown: file.file_stem().unwrap().to_string_lossy().into_owned(),
+            shown,
             event,
             world: Place::Site,
-            wanted: if changes { CONTEXT } else { NOTHING },
+            wanted: if changes || tells { CONTEXT } else { NOTHING },
         }
     };
     files.into_iter().map(row).collect()
