@@ -14,6 +14,8 @@ mod policies;
 mod process;
 #[cfg(target_os = "linux")]
 mod readonly;
+#[cfg(unix)]
+mod signed;
 mod stances;
 mod stdin;
 mod troubles;

@@ -6,13 +6,14 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 7] = [
+const TESTS: [(&str, &str); 8] = [
     ("config", include_str!("config.rs")),
     ("decisions", include_str!("decisions.rs")),
     ("events", include_str!("events.rs")),
     ("panics", include_str!("panics.rs")),
     ("policies", include_str!("policies.rs")),
     ("process", include_str!("process.rs")),
+    ("signed", include_str!("signed.rs")),
     ("stdin", include_str!("stdin.rs")),
 ];
 
