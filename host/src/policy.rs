@@ -108,7 +108,7 @@ pub enum LoadError {
         /// The file.
         path: PathBuf,
         /// Why, and what to do.
-        refusal: Refusal,
+        refusal: Box<Refusal>,
     },
     /// There is no code, or not of this component.
     #[error(
@@ -184,8 +184,10 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
     let facts = match gate(&bytes, &trust, &contract, SystemTime::now().into()) {
         Ok(admitted) => admitted.into_facts(),
         Err(refusal) => {
-            let path = path.to_owned();
-            return Err(LoadError::Refused { path, refusal });
+            return Err(LoadError::Refused {
+                path: path.to_owned(),
+                refusal: Box::new(refusal),
+            });
         }
     };
     let not_compiled = || LoadError::NotCompiled {

@@ -7,7 +7,6 @@ mod measure;
 mod random;
 mod report;
 mod rows;
-#[expect(dead_code, reason = "shared with the tests, which use the rest of it")]
 use test_support as support;
 
 use std::path::PathBuf;
