@@ -24,6 +24,8 @@ struct Subject {
     program: PathBuf,
     arguments: &'static [&'static str],
     event: PathBuf,
+    /// Where it runs, if not where the others do.
+    world: Option<World>,
     /// What has to stand in its answer; none where the answer has to be empty.
     says: Option<&'static str>,
     /// It is run in every so many rounds: slow ones in fewer.
@@ -55,6 +57,7 @@ pub(crate) fn measure_all(rounds: usize, random: &mut Random) -> Vec<Row> {
 
 impl Subject {
     fn run(&self, world: &World) -> Measured {
+        let world = self.world.as_ref().unwrap_or(world);
         let measured = measure(world, &self.event, &self.program, self.arguments);
         let answered = match self.says {
             None => measured.stdout.is_empty(),
@@ -98,6 +101,7 @@ fn subjects(world: &World) -> Vec<Subject> {
             program: program.to_owned(),
             arguments,
             event: path,
+            world: None,
             says,
             every,
             runs: Vec::new(),
@@ -138,6 +142,14 @@ fn subjects(world: &World) -> Vec<Subject> {
             2,
         ),
     ];
+    let mut installed = hook(
+        "read-only call, the same policy signed and installed",
+        read(json!({})),
+        None,
+        1,
+    );
+    installed.world = Some(crate::installed::world(HOLDPOINT));
+    subjects.push(installed);
     if let Some(python) = python() {
         subjects.push(subject(
             "python3 -c pass",

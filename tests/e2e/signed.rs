@@ -13,11 +13,6 @@ use test_policies::{Policy, named};
 use crate::HOLDPOINT;
 use crate::support::{Outcome, World, before, chmod, run};
 
-/// What takes the compiler's place: the code was made before, and only has to say whose code it is.
-const STAND_IN: &str = "#!/bin/bash\n\
-    digest=$(sha256sum \"$1\" | cut -c1-64)\n\
-    { printf hpcwasm1; printf \"$(sed 's/../\\\\x&/g' <<< \"$digest\")\"; cat CODE; } > \"${1%.wasm}.cwasm\"\n";
-
 /// A policy's makers and a machine that trusts them, in one.
 struct House {
     world: World,
@@ -28,14 +23,7 @@ struct House {
 impl House {
     fn new() -> Self {
         let world = World::without_zvm();
-        let program = world.path("bin/holdpoint");
-        fs::create_dir(world.path("bin")).unwrap();
-        if fs::hard_link(HOLDPOINT, &program).is_err() {
-            fs::copy(HOLDPOINT, &program).unwrap();
-        }
-        let stand_in = STAND_IN.replace("CODE", world.path("bin/code").to_str().unwrap());
-        fs::write(world.path("bin/holdpoint-compile"), stand_in).unwrap();
-        chmod(&world.path("bin/holdpoint-compile"), 0o700);
+        let program = world.with_compiler(HOLDPOINT);
         let house = Self { world, program };
         house.done(&["keygen", &house.at("team.pem")]);
         house.configure("");
