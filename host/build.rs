@@ -16,6 +16,11 @@ fn main() {
         .unwrap_or_else(|error| panic!("the shipped policy does not compile: {error:#}"));
     fs::write(out.join("policy.cwasm"), compiled).expect("the build directory can be written");
     println!("cargo::rustc-env=HOLDPOINT_COMPONENT={}", component.display());
+    let target = variable("TARGET");
+    let engine = holdpoint_compile::compatibility(&target)
+        .unwrap_or_else(|error| panic!("the engine has no settings for this target: {error:#}"));
+    println!("cargo::rustc-env=HOLDPOINT_ENGINE={engine}");
+    println!("cargo::rustc-env=HOLDPOINT_TARGET={target}");
 }
 
 /// A build of its own, with its own target directory: cargo has no stable way to depend on another target's artefact.

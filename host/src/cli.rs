@@ -1,5 +1,7 @@
 //! The command line.
 
+mod policy;
+
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,7 +20,8 @@ use crate::{hook, session};
     after_help = "Without arguments, holdpoint is the hook: it reads one event on standard input and answers.\n\n\
                   Example:\n  holdpoint hook < event.json\n\n\
                   Exit codes: 0, the answer is what was printed (nothing: no objection); 2, the call is blocked and \
-                  the reason is on standard error, or the command line is wrong."
+                  the reason is on standard error, or the command line is wrong; 3, \
+                  a command other than the hook could not do what was asked."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -37,6 +40,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
+    /// Makes, checks, installs and takes back policies.
+    Policy(policy::PolicyArguments),
     /// The session tally: how many of a session's tool calls failed.
     #[command(subcommand)]
     Session(Session),
@@ -130,6 +135,9 @@ pub fn run(started: Instant) -> ExitCode {
         Ok(Arguments {
             command: Some(Command::Session(command)),
         }) => command.run(),
+        Ok(Arguments {
+            command: Some(Command::Policy(arguments)),
+        }) => policy::run(arguments),
         Err(error) => {
             // Help and version go to standard output and are no error; the rest is one, also for a hook.
             let code = if error.use_stderr() {

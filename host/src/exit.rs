@@ -13,6 +13,8 @@ impl ExitCode {
     /// The call is blocked, and the reason is on stderr. Also what a wrong command line ends with, so that a hook entry
     /// with a typing error blocks and does not wave calls through.
     pub const BLOCKED: Self = Self(2);
+    /// The command could not do what was asked, and the reason is on stderr. Never a hook's.
+    pub const FAILED: Self = Self(3);
 
     /// The number that the operating system gets.
     pub const fn number(self) -> i32 {

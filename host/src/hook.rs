@@ -12,7 +12,7 @@ use crate::event::{Call, Event};
 use crate::exit::ExitCode;
 use crate::harness::{Answer, claude_code, stdin};
 use crate::log::{self, Entry, Log, Phases};
-use crate::policy::{self, Identity};
+use crate::policy;
 use crate::record::Record;
 use crate::session::{self, Session};
 use crate::verdict::{Fault, FaultKind, Verdict};
@@ -172,10 +172,10 @@ fn decide(
     let config = config.as_ref().map_err(unusable)?;
     let settings = config.policy.settings_json().map_err(|error| unusable(&error))?;
     let policy::Loaded { component, identity } =
-        policy::load(&config.policy).map_err(|error| Fault::new(FaultKind::Policy, error.to_string()))?;
+        policy::load(&config.policy).map_err(|error| Fault::new(error.kind(), error.to_string()))?;
     // The process is about to end: taking the component apart would be a tenth of its work, for nothing.
     let component = ManuallyDrop::new(component);
-    entry.policy = Some(named(&identity));
+    entry.policy = Some(identity.to_string());
     entry.ms.load = milliseconds(started.elapsed());
     let (text, cut) = arguments::bounded(call.arguments);
     let question = runtime::Call {
@@ -207,11 +207,6 @@ fn decide(
         .ask
         .resolve(verdict, call.permission_mode.as_deref())
         .cleaned())
-}
-
-/// The policy as the log names it: twelve digits tell any two policies apart.
-fn named(identity: &Identity) -> String {
-    format!("{} sha256:{:.12}", identity.origin, identity.digest)
 }
 
 /// Eight fresh hexadecimal digits. The standard library seeds its hashers from the operating system.

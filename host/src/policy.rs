@@ -1,21 +1,27 @@
 //! The policy in force, from its file to something that can be run: the load path.
 
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::time::SystemTime;
+use std::{fmt, fs, io};
 
+use holdpoint_artifact::{Digest, Facts, LARGEST, Refusal, gate};
 use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
-use sha2::{Digest as _, Sha256};
+use holdpoint_store::{Admission, Build, Fallback, Recompile, Store, StoreError};
 use thiserror::Error;
 use wasmtime::component::Component;
 
-use crate::config::Policy;
+use crate::config::{ConfigError, Policy};
+use crate::verdict::FaultKind;
 use crate::{private, runtime};
 
 /// The shipped policy's compiled code, made in the build.
-static SHIPPED: Shipped<[u8; include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")).len()]> = Shipped {
+static SHIPPED: Shipped<[u8; COMPILED]> = Shipped {
     before: [0; PAGE - COMPILED_HEADER],
     compiled: *include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")),
 };
+
+/// The length of that, in bytes.
+const COMPILED: usize = include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")).len();
 
 /// Puts what comes after the header at the beginning of a page, so that it can run where it lies.
 #[repr(C, align(4096))]
@@ -27,8 +33,16 @@ struct Shipped<T> {
 /// The size of a page, in bytes, where code runs where it lies.
 const PAGE: usize = 4096;
 
-/// The largest component that is read, in bytes. One with a Python interpreter in it has 18 MB.
-const LARGEST: u64 = 64 * 1024 * 1024;
+/// The most compiled code that is read from beside a component, in bytes.
+const LARGEST_CODE: u64 = 512 * 1024 * 1024;
+
+/// For what installed policies are compiled.
+pub const BUILD: Build<'static> = Build {
+    engine: env!("HOLDPOINT_ENGINE"),
+    host: env!("CARGO_PKG_VERSION"),
+    cpu: env!("HOLDPOINT_TARGET"),
+    magic: &COMPILED_MAGIC,
+};
 
 /// A policy that can be run.
 pub struct Loaded {
@@ -41,10 +55,34 @@ pub struct Loaded {
 /// Which policy decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Where it came from: `shipped`, or a file.
+    /// Where it came from: `shipped`, a file, or the store's name for an installed one.
     pub origin: String,
-    /// SHA-256 of the component's bytes, in hexadecimal.
-    pub digest: String,
+    /// The policy's digest. Of the shipped one, SHA-256 of the whole component.
+    pub digest: Digest,
+    /// What the gate found out; none for the shipped one, which is a part of this program.
+    pub facts: Option<Facts>,
+    /// What is wrong where this is not the policy that was put in force.
+    pub fallback: Option<Fallback>,
+}
+
+/// The policy as the log names it: twelve digits tell any two policies apart.
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} sha256:{:.12}", self.origin, self.digest.hex())?;
+        if let Some(key) = self.facts.as_ref().and_then(|facts| facts.signer.as_ref()) {
+            write!(f, ", signed by {key}")?;
+        }
+        match &self.fallback {
+            Some(Fallback { wanted, why }) => {
+                write!(
+                    f,
+                    ", in place of sha256:{:.12}, which is broken ({why})",
+                    wanted.hex()
+                )
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// Why there is no policy to run.
@@ -64,11 +102,13 @@ pub enum LoadError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is far larger than a policy.
-    #[error("the policy's file {path} is larger than {} MiB", LARGEST / 1024 / 1024)]
-    TooLarge {
+    /// The gate does not let it in.
+    #[error("the policy's file {path} was refused: {refusal}")]
+    Refused {
         /// The file.
         path: PathBuf,
+        /// Why, and what to do.
+        refusal: Box<Refusal>,
     },
     /// There is no code, or not of this component.
     #[error(
@@ -86,46 +126,125 @@ pub enum LoadError {
         /// The engine's words.
         cause: String,
     },
+    /// The installed policy's code has to be made anew, which is not a hook's work.
+    #[error("the installed policy cannot be used: {why}; mend it with: holdpoint policy install {file}")]
+    Recompile {
+        /// Why.
+        why: Recompile,
+        /// The kept policy.
+        file: PathBuf,
+    },
+    /// Nothing in the store may decide.
+    #[error(transparent)]
+    Installed(#[from] holdpoint_store::LoadError),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Whom to trust cannot be told.
+    #[error(transparent)]
+    Trust(#[from] ConfigError),
 }
 
-/// Loads the policy in force. Everything that decides whether a policy may run stands in this function, in order; the
-/// signature belongs between reading the component and looking at its compiled code.
+impl LoadError {
+    /// What kind of fault it is.
+    pub fn kind(&self) -> FaultKind {
+        match self {
+            Self::Trust(_) => FaultKind::Configuration,
+            _ => FaultKind::Policy,
+        }
+    }
+}
+
+/// Loads the policy in force. Everything that decides which policy that is, and whether it may run, stands here and in
+/// [`gate`], in this order:
+///
+/// 1. A file that the configuration names; nobody but its owner may be able to write it, it passes the gate, and the code
+///    beside it is of exactly these bytes.
+/// 2. What is in force in the store; it passes the gate, and its code is proven to be its own, in the memory that runs.
+/// 3. The shipped policy, which is a part of this program.
 ///
 /// # Errors
 ///
-/// Where the configured policy cannot be used. There is no fallback to the shipped one: an operator who replaced it
-/// meant to.
+/// Where the policy whose turn it is cannot be used. There is no falling through to the next: an operator who put one in
+/// force meant to.
 pub fn load(config: &Policy) -> Result<Loaded, LoadError> {
-    let Some(path) = &config.path else {
-        return shipped();
+    if let Some(path) = &config.path {
+        return from_file(path, config);
+    }
+    match config.store().map(|root| Store::open(&root)) {
+        None | Some(Err(StoreError::NoStore(_))) => shipped(),
+        Some(store) => from_store(&store?, config),
+    }
+}
+
+fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
+    let bytes = read(path, LARGEST as u64)?;
+    let (trust, grants) = (config.trust()?, config.grants());
+    let contract = runtime::contract(&grants);
+    let facts = match gate(&bytes, &trust, &contract, SystemTime::now().into()) {
+        Ok(admitted) => admitted.into_facts(),
+        Err(refusal) => {
+            return Err(LoadError::Refused {
+                path: path.to_owned(),
+                refusal: Box::new(refusal),
+            });
+        }
     };
-    let bytes = read(path)?;
-    let digest = Sha256::digest(&bytes);
-    let compiled = match read(&path.with_extension("cwasm")) {
+    let not_compiled = || LoadError::NotCompiled {
+        path: path.to_owned(),
+    };
+    let compiled = match read(&path.with_extension("cwasm"), LARGEST_CODE) {
         Err(LoadError::Unreadable { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
-            return Err(LoadError::NotCompiled { path: path.clone() });
+            return Err(not_compiled());
         }
         compiled => compiled?,
     };
     let is_its_code = compiled.len() > COMPILED_HEADER
         && compiled.starts_with(&COMPILED_MAGIC)
-        && compiled[COMPILED_MAGIC.len()..COMPILED_HEADER] == digest[..];
+        && compiled[COMPILED_MAGIC.len()..COMPILED_HEADER] == *Digest::of(&bytes).as_bytes();
     if !is_its_code {
-        return Err(LoadError::NotCompiled { path: path.clone() });
+        return Err(not_compiled());
     }
-    let identity = Identity {
-        origin: path.display().to_string(),
-        digest: digest_of(&compiled),
-    };
     Ok(Loaded {
         component: deserialize(&compiled)?,
-        identity,
+        identity: Identity {
+            origin: path.display().to_string(),
+            digest: facts.digest,
+            facts: Some(facts),
+            fallback: None,
+        },
+    })
+}
+
+fn from_store(store: &Store, config: &Policy) -> Result<Loaded, LoadError> {
+    let (trust, grants) = (config.trust()?, config.grants());
+    let admission = Admission {
+        trust: &trust,
+        contract: &runtime::contract(&grants),
+        now: SystemTime::now().into(),
+    };
+    let installed = match store.load_active(&admission, &BUILD) {
+        Err(holdpoint_store::LoadError::Nothing) => return shipped(),
+        loaded => loaded?,
+    };
+    let code = installed.code.map_err(|why| LoadError::Recompile {
+        why,
+        file: store.kept_file(installed.facts.digest),
+    })?;
+    Ok(Loaded {
+        component: deserialize(&code)?,
+        identity: Identity {
+            origin: holdpoint_store::title(&installed.facts),
+            digest: installed.facts.digest,
+            facts: Some(installed.facts),
+            fallback: installed.fallback,
+        },
     })
 }
 
 #[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
 fn shipped() -> Result<Loaded, LoadError> {
-    let compiled: &'static [u8] = &SHIPPED.compiled;
+    let compiled = &SHIPPED.compiled;
     // SAFETY: the code is this build's own.
     let component = unsafe { runtime::load_static(&compiled[COMPILED_HEADER..]) };
     Ok(Loaded {
@@ -133,12 +252,14 @@ fn shipped() -> Result<Loaded, LoadError> {
         identity: Identity {
             origin: "shipped".into(),
             digest: digest_of(compiled),
+            facts: None,
+            fallback: None,
         },
     })
 }
 
 /// Reads a file that only its owner can have written, looking at the opened file and not at its name.
-fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
+fn read(path: &Path, largest: u64) -> Result<Vec<u8>, LoadError> {
     let unreadable = |cause| LoadError::Unreadable {
         path: path.to_owned(),
         cause,
@@ -150,28 +271,23 @@ fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
             path: path.to_owned(),
         });
     }
-    if metadata.len() > LARGEST {
-        return Err(LoadError::TooLarge {
-            path: path.to_owned(),
-        });
-    }
+    // One byte more than there may be, so that what is too large is seen to be.
     let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut io::Read::take(file, LARGEST), &mut bytes).map_err(unreadable)?;
+    io::Read::read_to_end(&mut io::Read::take(file, largest + 1), &mut bytes).map_err(unreadable)?;
     Ok(bytes)
 }
 
 /// The component's digest, as its compiled code says it.
-fn digest_of(compiled: &[u8]) -> String {
-    compiled[COMPILED_MAGIC.len()..COMPILED_HEADER]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+fn digest_of(compiled: &[u8; COMPILED]) -> Digest {
+    let mut digest = [0; 32];
+    digest.copy_from_slice(&compiled[COMPILED_MAGIC.len()..COMPILED_HEADER]);
+    Digest::from_bytes(digest)
 }
 
 #[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
 fn deserialize(compiled: &[u8]) -> Result<Component, LoadError> {
     // SAFETY: the code comes from a file that nobody but this user or root can have written, which could as well replace
-    // this program.
+    // this program, or it was proven to be what a compiler made for the store.
     unsafe { Component::deserialize(runtime::engine(), &compiled[COMPILED_HEADER..]) }.map_err(foreign)
 }
 

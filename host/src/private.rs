@@ -1,7 +1,8 @@
 //! What this platform says of a file: who else could have written it or can read it, and whether it leads nowhere.
 
-use std::fs::Metadata;
-use std::io::Stdout;
+use std::fs::{File, Metadata};
+use std::io::{self, Stdout};
+use std::path::Path;
 
 /// Whether anybody but the file's owner may write it, or the owner is neither this user nor the system's.
 #[cfg(unix)]
@@ -16,6 +17,20 @@ pub(crate) fn writable_by_others(metadata: &Metadata) -> bool {
 pub(crate) fn readable_by_others(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     metadata.mode() & 0o077 != 0 || writable_by_others(metadata)
+}
+
+/// Makes a file that was not there, for its owner only or, if it is public, for everybody to read.
+#[cfg(unix)]
+pub(crate) fn create(path: &Path, public: bool) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mode = if public { 0o644 } else { 0o600 };
+    File::options().write(true).create_new(true).mode(mode).open(path)
+}
+
+/// As above; who can read it there is inherited from the folder.
+#[cfg(not(unix))]
+pub(crate) fn create(path: &Path, _: bool) -> io::Result<File> {
+    File::options().write(true).create_new(true).open(path)
 }
 
 /// Whether standard output is the null device. Where a process is started without a standard output, the standard library

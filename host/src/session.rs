@@ -102,7 +102,7 @@ pub fn show(named_config: Option<PathBuf>, json: bool) -> ExitCode {
         }
         Err(cause) => {
             let _ = writeln!(io::stderr(), "holdpoint: {cause}");
-            ExitCode::BLOCKED
+            ExitCode::FAILED
         }
     }
 }

@@ -3,6 +3,7 @@
 //! `cargo bench --bench process -- [--quick] [--save FILE] [--against FILE]`. Nothing is asserted about time.
 
 mod captures;
+mod installed;
 mod measure;
 mod random;
 mod report;

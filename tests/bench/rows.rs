@@ -26,6 +26,8 @@ struct Subject {
     event: PathBuf,
     /// An event that is another call's in each run, so that it counts.
     failure: Option<Value>,
+    /// Where it runs, if not where the others do.
+    world: Option<World>,
     /// What has to stand in its answer; none where the answer has to be empty.
     says: Option<&'static str>,
     /// It is run in every so many rounds: slow ones in fewer.
@@ -68,6 +70,7 @@ impl Subject {
     }
 
     fn run(&self, world: &World) -> Measured {
+        let world = self.world.as_ref().unwrap_or(world);
         let measured = measure(world, &self.event, &self.program, self.arguments);
         let answered = match self.says {
             None => measured.stdout.is_empty(),
@@ -112,6 +115,7 @@ fn subjects(world: &World) -> Vec<Subject> {
             arguments,
             event: path,
             failure: None,
+            world: None,
             says,
             every,
             runs: Vec::new(),
@@ -171,6 +175,14 @@ fn subjects(world: &World) -> Vec<Subject> {
             2,
         ),
     ];
+    let mut installed = hook(
+        "read-only call, the same policy signed and installed",
+        read(json!({})),
+        None,
+        1,
+    );
+    installed.world = Some(crate::installed::world(HOLDPOINT));
+    subjects.push(installed);
     if let Some(python) = python() {
         subjects.push(subject(
             "python3 -c pass",

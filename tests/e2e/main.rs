@@ -18,6 +18,8 @@ mod readonly;
 mod session;
 #[cfg(unix)]
 mod session_verbs;
+#[cfg(unix)]
+mod signed;
 mod stances;
 mod stdin;
 mod troubles;

@@ -26,7 +26,7 @@ fn install(world: &World, component: &[u8], compiled: &[u8]) {
 
 fn configure(world: &World, lines: &str) {
     world.configure_bare(&format!(
-        "deadline_seconds = 2\npolicy.path = '{}'\n{lines}\n",
+        "deadline_seconds = 2\npolicy.signature = 'not-required'\npolicy.path = '{}'\n{lines}\n",
         world.path("policy.wasm").display()
     ));
 }
@@ -112,7 +112,7 @@ fn a_component_that_does_not_fit_the_contract_is_a_fault() {
     for (name, words) in [
         ("exports-nothing", "holdpoint:policy/policy"),
         ("other-type", "case"),
-        ("other-version", "@0.2.0"),
+        ("other-version", "holdpoint:policy 0.2.0"),
         ("imports-nope", "wasi:nope/nope"),
     ] {
         let (world, outcome) = judged(name);
@@ -139,7 +139,7 @@ fn a_capability_that_is_not_granted_is_a_fault() {
         &asks_zerto,
         &outcome,
         "policy",
-        "'zerto', which policy.grants does not list",
+        "holdpoint:policy/zerto@0.1.0, which is not granted",
     );
 
     let shipped = World::without_zvm();
@@ -246,12 +246,7 @@ fn code_that_is_not_the_components_own_is_a_fault() {
             passes.compiled,
             "no compiled code of its own",
         ),
-        (
-            "an empty component",
-            b"",
-            passes.compiled,
-            "no compiled code of its own",
-        ),
+        ("an empty component", b"", passes.compiled, "not WebAssembly"),
         (
             "cut",
             passes.component,

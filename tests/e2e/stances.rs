@@ -6,7 +6,7 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 8] = [
+const TESTS: [(&str, &str); 9] = [
     ("config", include_str!("config.rs")),
     ("decisions", include_str!("decisions.rs")),
     ("events", include_str!("events.rs")),
@@ -14,6 +14,7 @@ const TESTS: [(&str, &str); 8] = [
     ("policies", include_str!("policies.rs")),
     ("process", include_str!("process.rs")),
     ("session", include_str!("session.rs")),
+    ("signed", include_str!("signed.rs")),
     ("stdin", include_str!("stdin.rs")),
 ];
 

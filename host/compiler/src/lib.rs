@@ -3,6 +3,8 @@
 //! The hook never compiles. The host's build script compiles the shipped policy with this library; the program
 //! `holdpoint-compile` compiles others, once, before they are used.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -39,14 +41,7 @@ pub fn compile(component: &[u8], target: &str) -> Result<Vec<u8>, CompileError> 
     if !component.starts_with(b"\0asm\x0d\0\x01\0") {
         return Err(CompileError::NotAComponent);
     }
-    let for_target = |cause: wasmtime::Error| CompileError::Target {
-        target: target.to_owned(),
-        cause: format!("{cause:#}"),
-    };
-    let mut config = holdpoint_engine::config();
-    config.target(target).map_err(for_target)?;
-    let engine = Engine::new(&config).map_err(for_target)?;
-    let code = engine
+    let code = engine(target)?
         .precompile_component(component)
         .map_err(|cause| CompileError::Invalid(format!("{cause:#}")))?;
     let mut compiled = Vec::with_capacity(COMPILED_HEADER + code.len());
@@ -54,4 +49,26 @@ pub fn compile(component: &[u8], target: &str) -> Result<Vec<u8>, CompileError> 
     compiled.extend_from_slice(&Sha256::digest(component));
     compiled.extend_from_slice(&code);
     Ok(compiled)
+}
+
+/// What compiled code for the target depends on beside the component: the engine's release and settings, as 16
+/// hexadecimal digits that are compared for equality only.
+///
+/// # Errors
+///
+/// When the target is not one that Cranelift knows.
+pub fn compatibility(target: &str) -> Result<String, CompileError> {
+    let mut hasher = DefaultHasher::new();
+    engine(target)?.precompile_compatibility_hash().hash(&mut hasher);
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+fn engine(target: &str) -> Result<Engine, CompileError> {
+    let for_target = |cause: wasmtime::Error| CompileError::Target {
+        target: target.to_owned(),
+        cause: format!("{cause:#}"),
+    };
+    let mut config = holdpoint_engine::config();
+    config.target(target).map_err(for_target)?;
+    Engine::new(&config).map_err(for_target)
 }

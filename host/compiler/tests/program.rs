@@ -4,6 +4,7 @@
 
 use std::process::{Command, Output};
 
+use holdpoint_artifact::{KeyPair, Manifest, UtcTime, Version, sign};
 use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
 use sha2::{Digest as _, Sha256};
 
@@ -35,6 +36,34 @@ fn the_code_stands_beside_the_component_and_names_its_digest() {
         std::fs::read_dir(directory.path()).unwrap().count(),
         2,
         "nothing else is left behind"
+    );
+}
+
+#[test]
+fn a_signed_policy_compiles_and_its_code_names_the_signed_file() {
+    let manifest = Manifest {
+        name: "guard".into(),
+        version: Version::new(1, 0, 0),
+        wit: Version::new(0, 1, 0),
+        catalog: None,
+        made: UtcTime::from_unix(1_800_000_000),
+        not_after: None,
+    };
+    let signed = sign(EMPTY, &manifest, &KeyPair::generate().unwrap()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("policy.wasm");
+    std::fs::write(&source, &signed).unwrap();
+    let output = compile(&source);
+    assert!(output.status.success(), "{output:?}");
+    let compiled = std::fs::read(directory.path().join("policy.cwasm")).unwrap();
+    assert_eq!(
+        compiled[COMPILED_MAGIC.len()..COMPILED_HEADER],
+        Sha256::digest(&signed)[..]
+    );
+    let unsigned = holdpoint_compile::compile(EMPTY, env!("TARGET")).unwrap();
+    assert!(
+        compiled[COMPILED_HEADER..] == unsigned[COMPILED_HEADER..],
+        "a signature changes nothing of the code"
     );
 }
 

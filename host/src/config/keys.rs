@@ -72,8 +72,48 @@ const KEYS: &[Key] = &[
     ),
     key(
         "policy.path",
-        "the shipped policy",
-        "Another policy: a component (`.wasm`), with its compiled code (`.cwasm`, made by `holdpoint-compile`) beside it.",
+        "what is installed, else the shipped policy",
+        "A policy's file (`.wasm`) that is used in place of what `holdpoint policy install` put in force, with its compiled code (`.cwasm`, made by `holdpoint-compile`) beside it.",
+    ),
+    key(
+        "policy.store",
+        "`$XDG_DATA_HOME/holdpoint/policies`",
+        "The folder in which `holdpoint policy install` keeps policies. What is in force there decides in place of the shipped policy.",
+    ),
+    key(
+        "policy.signature",
+        "`\"required\"`",
+        "Whether a policy other than the shipped one has to be signed: `\"required\"` or `\"not-required\"`. Where one carries a signature, that has to be right in either case.",
+    ),
+    key(
+        "policy.keys.*.public",
+        "none",
+        "A key that may sign policies, under a name of your own: the public key, PEM. Without any key, no signed policy is let in.",
+    ),
+    key(
+        "policy.keys.*.public_file",
+        "none",
+        "The same key, in a file that nobody else may write. One of the two has to be set.",
+    ),
+    key(
+        "policy.keys.*.not_before",
+        "none",
+        "The first second at which the key counts: `\"2027-01-31T12:00:00Z\"`.",
+    ),
+    key(
+        "policy.keys.*.not_after",
+        "none",
+        "The last second at which it counts.",
+    ),
+    key(
+        "policy.keys.*.revoked",
+        "`false`",
+        "`true` where the key was lost to somebody: whatever it signed is refused.",
+    ),
+    key(
+        "policy.revoked",
+        "`[]`",
+        "Digests of policies that are refused whoever signed them: `\"sha256:…\"`.",
     ),
     key(
         "policy.grants",

@@ -135,9 +135,18 @@ pub(super) fn variable(name: &str) -> Option<String> {
 
 /// Where this user's state is kept.
 pub(super) fn state_directory() -> Option<PathBuf> {
-    let directory = variable("XDG_STATE_HOME")
+    directory("XDG_STATE_HOME", ".local/state")
+}
+
+/// Where this user's data is kept.
+pub(super) fn data_directory() -> Option<PathBuf> {
+    directory("XDG_DATA_HOME", ".local/share")
+}
+
+fn directory(named_by: &str, below_home: &str) -> Option<PathBuf> {
+    let directory = variable(named_by)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute());
-    let directory = directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/state")))?;
+    let directory = directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(below_home)))?;
     Some(directory.join("holdpoint"))
 }

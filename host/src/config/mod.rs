@@ -3,11 +3,13 @@
 mod keys;
 mod layers;
 mod legacy;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use holdpoint_artifact::Digest;
 use holdpoint_session::{Store, Tools};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -16,6 +18,7 @@ use crate::verdict::Verdict;
 
 pub use keys::reference;
 pub use layers::{Places, load};
+pub use trust::{Key, SignatureRule};
 
 /// Everything that can be configured. Every key is described in `docs/configuration.md`, which is made from `keys`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -93,6 +96,14 @@ pub struct Policy {
     /// A policy in place of the shipped one: a component, compiled beforehand by `holdpoint-compile`.
     #[serde(skip_serializing)]
     pub path: Option<PathBuf>,
+    #[serde(skip_serializing)]
+    signature: SignatureRule,
+    #[serde(skip_serializing)]
+    keys: BTreeMap<String, Key>,
+    #[serde(skip_serializing)]
+    revoked: Vec<Digest>,
+    #[serde(skip_serializing)]
+    store: Option<PathBuf>,
     #[serde(skip_serializing)]
     grants: Option<Vec<String>>,
     #[serde(skip_serializing)]
@@ -229,6 +240,7 @@ impl Config {
             ("zerto.secret_file", self.zerto.secret_file.as_deref()),
             ("zerto.ca_file", self.zerto.ca_file.as_deref()),
             ("policy.path", self.policy.path.as_deref()),
+            ("policy.store", self.policy.store.as_deref()),
             ("log.path", self.log.path.as_deref()),
             ("session.directory", self.session.directory.as_deref()),
         ];

@@ -9,6 +9,7 @@ mod wasi;
 
 use std::sync::OnceLock;
 
+use holdpoint_artifact::{Contract, Version};
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, ResourceLimiter, Store, Trap};
 
@@ -32,6 +33,21 @@ const MOST_HANDLES: usize = 1_000;
 
 /// The capabilities that there are, by the names of the interfaces in `wit/`.
 pub const CAPABILITIES: [&str; 4] = ["deadline", "log", "session", "zerto"];
+
+/// What a policy is held against before it is compiled or loaded: the contract that is served, and what of it is lent.
+pub fn contract(grants: &[String]) -> Contract<'_> {
+    const SERVED: &[Version] = &[Version::new(0, 1, 0)];
+    Contract {
+        package: "holdpoint:policy",
+        world: "guest",
+        export: "policy",
+        versions: SERVED,
+        types: &["types"],
+        capabilities: &CAPABILITIES,
+        grants,
+        wasi: wasi::INTERFACES,
+    }
+}
 
 static ENGINE: OnceLock<Engine> = OnceLock::new();
 

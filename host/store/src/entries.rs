@@ -64,8 +64,9 @@ pub(crate) fn follows(facts: &Facts, other: &Facts) -> bool {
     }
 }
 
-/// A policy in a sentence.
-pub(crate) fn title(facts: &Facts) -> String {
+/// A policy in a sentence: its name and version, or where it has no manifest its digest.
+#[must_use]
+pub fn title(facts: &Facts) -> String {
     match &facts.manifest {
         Some(manifest) => format!("{} {}", manifest.name, manifest.version),
         None => facts.digest.to_string(),

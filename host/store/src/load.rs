@@ -204,7 +204,7 @@ impl Store {
         let folder = self.files.object(digest);
         self.files.check_folder(&self.files.objects())?;
         self.files.check_folder(&folder)?;
-        let path = folder.join("policy.wasm");
+        let path = self.kept_file(digest);
         let bytes =
             disk::read(&path, LARGEST as u64)?.ok_or_else(|| StoreError::damaged(&path, "is missing"))?;
         match admission.admit(&bytes, &revoked) {

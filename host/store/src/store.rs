@@ -1,6 +1,6 @@
 //! The store: what is kept, what is in force, and how that changes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use holdpoint_artifact::{Digest, Facts, Refusal, Version};
@@ -131,6 +131,12 @@ impl Store {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.files.root
+    }
+
+    /// Where a kept policy's file lies.
+    #[must_use]
+    pub fn kept_file(&self, digest: Digest) -> PathBuf {
+        self.files.object(digest).join("policy.wasm")
     }
 
     /// Lets a policy in, keeps it and puts it in force. A stop at any moment leaves the old or the new one in force.

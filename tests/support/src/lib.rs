@@ -87,6 +87,27 @@ impl World {
         command
     }
 
+    /// The program in a folder of its own, `bin`, with something beside it that takes the compiler's place: it hands out
+    /// `bin/code`, the engine's bytes, made before, as the code of whatever file it is given.
+    pub fn with_compiler(&self, holdpoint: &str) -> PathBuf {
+        std::fs::create_dir(self.path("bin")).expect("an empty directory");
+        let program = self.path("bin/holdpoint");
+        if std::fs::hard_link(holdpoint, &program).is_err() {
+            std::fs::copy(holdpoint, &program).expect("a copy");
+        }
+        let compiler = self.path("bin/holdpoint-compile");
+        let code = self.path("bin/code");
+        let script = format!(
+            "#!/bin/bash\n\
+             digest=$(sha256sum \"$1\" | cut -c1-64)\n\
+             {{ printf hpcwasm1; printf \"$(sed 's/../\\\\x&/g' <<< \"$digest\")\"; cat '{}'; }} > \"${{1%.wasm}}.cwasm\"\n",
+            code.display()
+        );
+        std::fs::write(&compiler, script).expect("a file");
+        chmod(&compiler, 0o700);
+        program
+    }
+
     /// Hands an event to the hook and waits for its end.
     pub fn hook(&self, holdpoint: &str, event: &Value) -> Outcome {
         self.hook_bytes(holdpoint, event.to_string().as_bytes())

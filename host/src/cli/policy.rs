@@ -1,0 +1,263 @@
+//! `holdpoint policy …`: makes, checks, installs and takes back policies.
+
+mod author;
+mod operator;
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use clap::{Args, Subcommand};
+use holdpoint_artifact::{
+    Inspection, LARGEST, PublicKey, Signature, Trust, TrustedKey, UtcTime, Version, gate, inspect,
+};
+use serde::Serialize;
+
+use crate::config::{self, ConfigError, Places, Policy};
+use crate::exit::ExitCode;
+use crate::runtime;
+
+/// What a verb comes to: its errors say what to do.
+type Done = Result<(), Box<dyn Error>>;
+
+/// The verbs that have to do with policies.
+#[derive(Debug, Args)]
+pub(super) struct PolicyArguments {
+    /// The configuration; default: as for the hook.
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Makes a key that signs policies: KEY, for its owner only, and beside it the public key, KEY.pub.
+    #[command(after_help = "Example:\n  holdpoint policy keygen team.pem --passphrase-env TEAM_PASSPHRASE")]
+    Keygen {
+        /// The file for the private key; there must be none yet.
+        key: PathBuf,
+        #[command(flatten)]
+        passphrase: Passphrase,
+    },
+    /// Puts a manifest into a component and signs it.
+    #[command(
+        after_help = "Example:\n  holdpoint policy sign guard.wasm --key team.pem --name guard --version 1.4.0 --out guard-1.4.0.wasm"
+    )]
+    Sign(Sign),
+    /// Says whether a file would be let in: by this host's configuration, or by one public key.
+    #[command(after_help = "Example:\n  holdpoint policy verify guard-1.4.0.wasm --key team.pem.pub")]
+    Verify {
+        /// The policy.
+        file: PathBuf,
+        /// A public key; default: the keys that the configuration trusts.
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tells everything about a file before anything of it runs, and whether it would load here.
+    #[command(after_help = "Example:\n  holdpoint policy inspect guard-1.4.0.wasm --json")]
+    Inspect {
+        /// The policy.
+        file: PathBuf,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Lets a file in, compiles it and puts it in force.
+    #[command(after_help = "Example:\n  holdpoint policy install guard-1.4.0.wasm")]
+    Install {
+        /// The policy.
+        file: PathBuf,
+        /// Lets it be older than what is in force, or of another name; the history says so.
+        #[arg(long)]
+        allow_downgrade: bool,
+    },
+    /// Lists what is installed, what is in force, and what happened.
+    #[command(after_help = "Example:\n  holdpoint policy list --json")]
+    List {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Puts an earlier policy back in force: the one before, or the one named.
+    #[command(after_help = "Example:\n  holdpoint policy rollback 1.3.0")]
+    Rollback {
+        /// A version, or a digest.
+        to: Option<String>,
+    },
+    /// Revokes a policy by its digest, or everything that a key signed by the key's name.
+    #[command(after_help = "Example:\n  holdpoint policy revoke team --why 'the laptop was stolen'")]
+    Revoke {
+        /// The digest, or the key.
+        what: String,
+        /// Why, for the history.
+        #[arg(long, default_value = "")]
+        why: String,
+    },
+    /// Fetches a policy from an OCI registry or a channel, and installs it.
+    #[command(after_help = "Example:\n  holdpoint policy pull https://updates.example/guard/stable.json")]
+    Pull {
+        /// REGISTRY/REPOSITORY:TAG, REGISTRY/REPOSITORY@sha256:…, or a channel's https: or file: address.
+        reference: String,
+        /// Lets it be older than what is in force, or of another name; the history says so.
+        #[arg(long)]
+        allow_downgrade: bool,
+        /// Certificates to trust instead of the system's, PEM.
+        #[arg(long, value_name = "FILE")]
+        ca_file: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Sign {
+    /// The component.
+    component: PathBuf,
+    /// The private key.
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    #[command(flatten)]
+    passphrase: Passphrase,
+    /// The policy's name: lower-case letters, digits and dashes.
+    #[arg(long)]
+    name: String,
+    /// The policy's version, by which one is newer than another.
+    #[arg(long)]
+    version: Version,
+    /// The last second at which it is to be used, for example 2027-01-31T12:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    not_after: Option<UtcTime>,
+    /// Where the signed policy goes; what is there is replaced.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+/// Where a private key's passphrase is. Never an argument: every user of the machine can read those.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Passphrase {
+    /// The environment variable that holds the private key's passphrase.
+    #[arg(long, value_name = "VARIABLE")]
+    passphrase_env: Option<String>,
+    /// The file that holds it; only its owner may read it.
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+}
+
+/// Runs a verb and says how the process has to end.
+pub(super) fn run(arguments: PolicyArguments) -> ExitCode {
+    match arguments.run() {
+        Ok(()) => ExitCode::OK,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "holdpoint: {error}");
+            ExitCode::FAILED
+        }
+    }
+}
+
+impl PolicyArguments {
+    fn run(self) -> Done {
+        let configured = || -> Result<Policy, ConfigError> {
+            Ok(config::load(&Places::find(self.config.clone()))?.policy)
+        };
+        match self.verb {
+            Verb::Keygen { key, passphrase } => author::keygen(&key, &passphrase),
+            Verb::Sign(sign) => author::sign(&sign),
+            Verb::Verify {
+                file,
+                key: None,
+                json,
+            } => verify(&file, &configured()?.trust()?, &configured()?, json),
+            Verb::Verify {
+                file,
+                key: Some(key),
+                json,
+            } => verify(&file, &only(&key)?, &configured()?, json),
+            Verb::Inspect { file, json } => show(&file, &configured()?, json),
+            Verb::Install {
+                file,
+                allow_downgrade,
+            } => operator::install(&configured()?, &file, allow_downgrade),
+            Verb::List { json } => operator::list(&configured()?, json),
+            Verb::Rollback { to } => operator::rollback(&configured()?, to.as_deref()),
+            Verb::Revoke { what, why } => operator::revoke(&configured()?, &what, &why),
+            Verb::Pull {
+                reference,
+                allow_downgrade,
+                ca_file,
+            } => operator::pull(&configured()?, &reference, allow_downgrade, ca_file.as_deref()),
+        }
+    }
+}
+
+/// Trust in one key and nobody else.
+fn only(key: &Path) -> Result<Trust, Box<dyn Error>> {
+    let public = std::fs::read_to_string(key).map_err(|error| about(key, error))?;
+    let public = PublicKey::from_pem(&public).map_err(|error| about(key, error))?;
+    Ok(Trust {
+        signature: Signature::Required,
+        keys: vec![TrustedKey {
+            id: public.id().to_string(),
+            public,
+            not_before: None,
+            not_after: None,
+            revoked: false,
+        }],
+        revoked_policies: Vec::new(),
+    })
+}
+
+fn verify(file: &Path, trust: &Trust, config: &Policy, json: bool) -> Done {
+    let (bytes, grants) = (read(file)?, config.grants());
+    let admitted = gate(&bytes, trust, &runtime::contract(&grants), now());
+    let facts = admitted.map_err(|refusal| about(file, refusal))?.into_facts();
+    if json {
+        return print_json(&facts);
+    }
+    let by = facts.signer.as_deref().unwrap_or("nobody (it is not signed)");
+    print(&format!(
+        "{} would be let in: {}, signed by {by}, {}\n",
+        file.display(),
+        holdpoint_store::title(&facts),
+        facts.digest
+    ))
+}
+
+fn show(file: &Path, config: &Policy, json: bool) -> Done {
+    let (bytes, grants) = (read(file)?, config.grants());
+    let inspection: Inspection = inspect(&bytes, &config.trust()?, &runtime::contract(&grants), now());
+    if json {
+        return print_json(&inspection);
+    }
+    print(&format!("{inspection}\n"))
+}
+
+fn now() -> UtcTime {
+    SystemTime::now().into()
+}
+
+/// Reads a file; of one that is far too large to be a policy, only so much that this is seen.
+fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| about(path, error))?;
+    Ok(bytes)
+}
+
+/// An error with the file that it is about.
+fn about(path: &Path, error: impl std::fmt::Display) -> Box<dyn Error> {
+    format!("{}: {error}", path.display()).into()
+}
+
+fn print(text: &str) -> Done {
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+fn print_json(value: &impl Serialize) -> Done {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}

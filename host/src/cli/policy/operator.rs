@@ -1,0 +1,266 @@
+//! What those do who run hosts: what is in force, and what was.
+
+use std::env;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use holdpoint_artifact::Trust;
+use holdpoint_store::pull::{Network, Reference, docker_configuration};
+use holdpoint_store::{
+    Admission, Change, Changed, Compiler, Entry, Kept, Store, StoreError, Target, Which, title,
+};
+use serde_json::json;
+
+use super::{Done, now, print, print_json, read};
+use crate::config::Policy;
+use crate::policy::BUILD;
+use crate::runtime;
+
+/// How long compiling may take: a policy with a Python interpreter in it takes half a minute on a slow machine.
+const COMPILING: Duration = Duration::from_secs(120);
+/// The address space that compiling may take, in bytes.
+const MEMORY: u64 = 4 << 30;
+/// How long fetching an update may take.
+const FETCHING: Duration = Duration::from_secs(300);
+
+/// By what policies are let in here.
+struct Gatekeeper {
+    trust: Trust,
+    grants: Vec<String>,
+    root: PathBuf,
+}
+
+impl Gatekeeper {
+    fn of(config: &Policy) -> Result<Self, Box<dyn Error>> {
+        let nowhere = "there is no place for policies: set policy.store in the configuration";
+        Ok(Self {
+            trust: config.trust()?,
+            grants: config.grants(),
+            root: config.store().ok_or(nowhere)?,
+        })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&Admission<'_>) -> T) -> T {
+        work(&Admission {
+            trust: &self.trust,
+            contract: &runtime::contract(&self.grants),
+            now: now(),
+        })
+    }
+}
+
+/// Installs a file.
+pub(super) fn install(config: &Policy, file: &Path, allow_downgrade: bool) -> Done {
+    let gatekeeper = Gatekeeper::of(config)?;
+    let bytes = read(file)?;
+    let program = compiler_program()?;
+    let origin = std::path::absolute(file)?.display().to_string();
+    let store = Store::create(&gatekeeper.root)?;
+    let change = Change {
+        allow_downgrade,
+        compile: Some((&BUILD, &compiler(&program))),
+    };
+    let changed = gatekeeper.with(|admission| store.install(&bytes, &origin, change, admission))?;
+    tell(&changed, config)
+}
+
+/// Fetches an update and installs it.
+pub(super) fn pull(config: &Policy, reference: &str, allow_downgrade: bool, ca_file: Option<&Path>) -> Done {
+    let gatekeeper = Gatekeeper::of(config)?;
+    let reference: Reference = reference.parse()?;
+    let program = compiler_program()?;
+    let store = Store::create(&gatekeeper.root)?;
+    let docker = docker_configuration();
+    let network = Network {
+        ca_file,
+        docker_config: docker.as_deref(),
+        timeout: FETCHING,
+    };
+    let change = Change {
+        allow_downgrade,
+        compile: Some((&BUILD, &compiler(&program))),
+    };
+    let changed = gatekeeper.with(|admission| store.pull(&reference, &network, change, admission))?;
+    tell(&changed, config)
+}
+
+/// Goes back.
+pub(super) fn rollback(config: &Policy, to: Option<&str>) -> Done {
+    let gatekeeper = Gatekeeper::of(config)?;
+    let which = to.map(which).transpose()?;
+    let store = Store::open(&gatekeeper.root)?;
+    let program = compiler_program()?;
+    let compile = Some((&BUILD, &compiler(&program)));
+    let changed = gatekeeper.with(|admission| store.rollback(which.as_ref(), compile, admission))?;
+    tell(&changed, config)
+}
+
+/// Revokes.
+pub(super) fn revoke(config: &Policy, what: &str, why: &str) -> Done {
+    let gatekeeper = Gatekeeper::of(config)?;
+    let target = match what.parse() {
+        Ok(digest) => Target::Policy(digest),
+        Err(_) if gatekeeper.knows(what) => Target::Key(what.to_owned()),
+        Err(_) => {
+            return Err(
+                format!("'{what}' is neither a digest nor a key that the configuration trusts").into(),
+            );
+        }
+    };
+    let store = Store::create(&gatekeeper.root)?;
+    let active = store.revoke(&target, why)?;
+    print(&format!(
+        "{what} is revoked{}\n",
+        if active {
+            "; it is what is in force, so every call is denied until another is installed, or: holdpoint policy rollback"
+        } else {
+            ""
+        }
+    ))
+}
+
+impl Gatekeeper {
+    fn knows(&self, name: &str) -> bool {
+        let mut keys = self.trust.keys.iter();
+        keys.any(|key| key.id == name || key.public.id().to_string() == name)
+    }
+}
+
+/// Lists.
+pub(super) fn list(config: &Policy, json: bool) -> Done {
+    let gatekeeper = Gatekeeper::of(config)?;
+    let (kept, history, troubles) = match Store::open(&gatekeeper.root) {
+        Err(StoreError::NoStore(_)) => (Vec::new(), Vec::new(), Vec::new()),
+        store => {
+            let store = store?;
+            let troubles = gatekeeper.with(|admission| store.troubles(admission));
+            (store.list()?, store.history()?, troubles)
+        }
+    };
+    // A store in which nothing was put in force is no trouble: the shipped policy decides.
+    let troubles: Vec<String> = troubles
+        .iter()
+        .filter(|_| !history.is_empty())
+        .map(ToString::to_string)
+        .collect();
+    if json {
+        let policies: Vec<_> = kept
+            .iter()
+            .map(|kept| {
+                json!({ "facts": kept.facts, "active": kept.active, "revoked": kept.revoked, "last": kept.last })
+            })
+            .collect();
+        return print_json(&json!({
+            "store": gatekeeper.root,
+            "policies": policies,
+            "history": history,
+            "troubles": troubles
+        }));
+    }
+    let mut text = String::new();
+    if kept.iter().all(|kept| !kept.active) {
+        text.push_str("nothing is in force here, so the shipped policy decides\n");
+    }
+    for line in kept.iter().map(described).chain(history.iter().map(told)) {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    for trouble in troubles {
+        text.push_str(&format!("trouble: {trouble}\n"));
+    }
+    print(&text)
+}
+
+fn described(kept: &Kept) -> String {
+    format!(
+        "{}{}{} {} signed by {}",
+        if kept.active { "* " } else { "  " },
+        title(&kept.facts),
+        if kept.revoked { " (revoked)" } else { "" },
+        kept.facts.digest,
+        kept.facts.signer.as_deref().unwrap_or("nobody")
+    )
+}
+
+fn told(entry: &Entry) -> String {
+    let mut line = format!("{} {}", entry.at, json!(entry.what).as_str().unwrap_or_default());
+    if let (Some(name), Some(version)) = (&entry.name, &entry.version) {
+        line.push_str(&format!(" {name} {version}"));
+    }
+    let who = entry
+        .who
+        .user
+        .clone()
+        .or_else(|| entry.who.uid.map(|uid| uid.to_string()));
+    for (word, value) in [
+        ("by", &who),
+        ("from", &entry.from),
+        ("key", &entry.key),
+        ("because", &entry.why),
+    ] {
+        if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
+            line.push_str(&format!(", {word} {value}"));
+        }
+    }
+    line
+}
+
+fn which(text: &str) -> Result<Which, Box<dyn Error>> {
+    if let Ok(digest) = text.parse() {
+        return Ok(Which::Digest(digest));
+    }
+    let version = text
+        .parse()
+        .map_err(|_| format!("'{text}' is neither a version nor a digest"))?;
+    Ok(Which::Version(version))
+}
+
+fn tell(changed: &Changed, config: &Policy) -> Done {
+    let now = title(&changed.now);
+    let before = changed
+        .before
+        .as_ref()
+        .map_or_else(|| "the shipped policy".into(), title);
+    print(&match changed.what {
+        None => format!("{now} is in force already\n"),
+        Some(_) => format!("{now} is in force, in place of {before}\n"),
+    })?;
+    match &config.path {
+        Some(path) => print(&format!(
+            "the configuration names a file, policy.path = \"{}\", which decides in its place\n",
+            path.display()
+        )),
+        None => Ok(()),
+    }
+}
+
+fn compiler(program: &Path) -> Compiler<'_> {
+    Compiler {
+        program,
+        timeout: COMPILING,
+        memory: MEMORY,
+    }
+}
+
+/// The program that compiles: beside this one, else on the path.
+fn compiler_program() -> Result<PathBuf, Box<dyn Error>> {
+    let name = format!("holdpoint-compile{}", env::consts::EXE_SUFFIX);
+    let here = env::current_exe().ok();
+    let beside = here
+        .as_deref()
+        .and_then(Path::parent)
+        .map(|folder| folder.join(&name));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(&name));
+    let mut places = beside.into_iter().chain(on_path);
+    places.find(|place| place.is_file()).ok_or_else(|| {
+        format!(
+            "{name} is neither beside holdpoint nor on the PATH; put it there (it comes with every release), or build it: \
+             cargo install --locked --path host/compiler"
+        )
+        .into()
+    })
+}

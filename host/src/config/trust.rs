@@ -1,0 +1,86 @@
+//! Whom the configuration trusts to make policies, and where those are kept.
+
+use std::path::PathBuf;
+
+use holdpoint_artifact::{PublicKey, Signature, Trust, TrustedKey, UtcTime};
+use serde::Deserialize;
+
+use super::layers::{data_directory, read_private};
+use super::{ConfigError, Policy};
+
+/// Whether a policy has to be signed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignatureRule {
+    /// An unsigned policy is refused.
+    #[default]
+    Required,
+    /// An unsigned policy may pass; one that carries a signature still has to be signed rightly.
+    NotRequired,
+}
+
+/// A key that may sign policies.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Key {
+    public: Option<String>,
+    public_file: Option<PathBuf>,
+    not_before: Option<UtcTime>,
+    not_after: Option<UtcTime>,
+    revoked: bool,
+}
+
+impl Policy {
+    /// Whom the host trusts. Reads the keys' files.
+    ///
+    /// # Errors
+    ///
+    /// Where a key cannot be read, is open to others, or is none.
+    pub fn trust(&self) -> Result<Trust, ConfigError> {
+        Ok(Trust {
+            signature: match self.signature {
+                SignatureRule::Required => Signature::Required,
+                SignatureRule::NotRequired => Signature::NotRequired,
+            },
+            keys: self
+                .keys
+                .iter()
+                .map(|(id, key)| key.trusted(id))
+                .collect::<Result<_, _>>()?,
+            revoked_policies: self.revoked.clone(),
+        })
+    }
+
+    /// The folder of the installed policies; none where neither it is configured nor there is a home directory.
+    pub fn store(&self) -> Option<PathBuf> {
+        let configured = self.store.clone();
+        configured.or_else(|| data_directory().map(|directory| directory.join("policies")))
+    }
+}
+
+impl Key {
+    fn trusted(&self, id: &str) -> Result<TrustedKey, ConfigError> {
+        let name = format!("policy.keys.{id}");
+        let text = match (&self.public, &self.public_file) {
+            (Some(text), None) => text.clone(),
+            (None, Some(path)) if path.is_absolute() => read_private(path)?,
+            (None, Some(path)) => {
+                let cause = format!("is '{}', and has to begin with '/'", path.display());
+                return Err(ConfigError::value(&format!("{name}.public_file"), cause));
+            }
+            _ => {
+                let cause = "needs one of public (the key, PEM) and public_file (its file)";
+                return Err(ConfigError::value(&name, cause));
+            }
+        };
+        let public = PublicKey::from_pem(&text)
+            .map_err(|error| ConfigError::value(&name, format!("is no key that can be used: {error}")))?;
+        Ok(TrustedKey {
+            id: id.to_owned(),
+            public,
+            not_before: self.not_before,
+            not_after: self.not_after,
+            revoked: self.revoked,
+        })
+    }
+}
