@@ -79,7 +79,7 @@ fn it_announces_itself_serves_and_ends_on_ctrl_c() {
     let url = block[0].strip_prefix("URL     ").unwrap();
     assert_eq!(block[1], format!("CA      {}", ca.display()));
     assert!(
-        block[2].starts_with("pin     sha256 ") && block[3].contains("user guard"),
+        block[2].starts_with("pin     sha256:") && block[3].contains("user guard"),
         "{block:?}"
     );
 
