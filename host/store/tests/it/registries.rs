@@ -34,6 +34,23 @@ struct Registry {
     _folder: TempDir,
 }
 
+/// Whether the registry's program is here. Where it is not, the tests that need it say so and end; never in CI, which
+/// installs it.
+fn have_registry() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let here = std::env::split_paths(&path).any(|directory| directory.join("docker-registry").is_file());
+    assert!(
+        here || std::env::var_os("CI").is_none(),
+        "docker-registry is missing"
+    );
+    if !here {
+        eprintln!(
+            "NOT RUN, for want of docker-registry; on Debian and Ubuntu: apt-get install docker-registry"
+        );
+    }
+    here
+}
+
 impl Registry {
     fn start(with_password: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -48,7 +65,7 @@ impl Registry {
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
-                .expect("these tests need Debian's package docker-registry: apt-get install docker-registry");
+                .expect("the registry starts");
             let patience = Instant::now() + Duration::from_secs(30);
             while Instant::now() < patience && process.try_wait().unwrap().is_none() {
                 if TcpStream::connect(address).is_ok() {
@@ -160,6 +177,9 @@ fn pull(house: &House, reference: &str, network: &Network<'_>) -> Result<Changed
 
 #[test]
 fn a_policy_comes_from_a_registry_by_tag_and_by_digest() {
+    if !have_registry() {
+        return;
+    }
     let (house, registry) = (House::new(), Registry::start(false));
     registry.push("stable", &house.team.policy("1.0.0"), CONFIG);
     let by_tag = format!("{}/acme/guard:stable", registry.address);
@@ -202,6 +222,9 @@ fn a_policy_comes_from_a_registry_by_tag_and_by_digest() {
 
 #[test]
 fn a_registry_with_a_password_gets_it_from_dockers_configuration() {
+    if !have_registry() {
+        return;
+    }
     let (house, registry) = (House::new(), Registry::start(true));
     registry.push("stable", &house.team.policy("1.0.0"), CONFIG);
     let reference = format!("{}/acme/guard:stable", registry.address);
