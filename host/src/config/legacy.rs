@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::layers::{read_private, variable};
-use super::{Choice, Config, ConfigError, LegacyPassword};
+use super::zerto::LegacyPassword;
+use super::{Choice, Config, ConfigError};
 
 /// The original's configuration file. It may hold more than we read.
 #[derive(Deserialize)]

@@ -4,6 +4,7 @@ mod keys;
 mod layers;
 mod legacy;
 mod trust;
+mod zerto;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use crate::verdict::Verdict;
 pub use keys::reference;
 pub use layers::{Places, load};
 pub use trust::{Key, SignatureRule};
+pub use zerto::{LoginKind, Zerto};
 
 /// Everything that can be configured. Every key is described in `docs/configuration.md`, which is made from `keys`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -35,56 +37,6 @@ pub struct Config {
     pub log: Log,
     /// The session tally.
     pub session: Session,
-}
-
-/// How the ZVM is reached.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Zerto {
-    /// `https://…`, without a path.
-    pub url: Option<String>,
-    /// Which kind of log-in.
-    pub login: LoginKind,
-    /// The Keycloak client.
-    pub client_id: Option<String>,
-    /// The user, for kinds that have one.
-    pub username: Option<String>,
-    /// The environment variable that holds the password or client secret.
-    pub secret_env: Option<String>,
-    /// The file that holds it, readable by its owner only.
-    pub secret_file: Option<PathBuf>,
-    /// The certificates that are trusted, PEM; only these.
-    pub ca_file: Option<PathBuf>,
-    /// The one certificate that is trusted: `sha256:` and 64 hexadecimal digits.
-    pub pin: Option<String>,
-    verify: Option<bool>,
-    longest_wait_seconds: Option<f64>,
-    /// The original's configuration holds its password itself; ours names where it is.
-    #[serde(skip)]
-    pub(crate) legacy_password: Option<LegacyPassword>,
-}
-
-/// A password that came from the original's configuration file. Never shown.
-#[derive(Clone)]
-pub(crate) struct LegacyPassword(pub(crate) String);
-
-impl std::fmt::Debug for LegacyPassword {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("(not shown)")
-    }
-}
-
-/// The kinds of log-in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LoginKind {
-    /// Keycloak's password grant, on the Linux appliance.
-    #[default]
-    Password,
-    /// Keycloak's client-credentials grant: no human's password.
-    ClientCredentials,
-    /// The session of the Windows ZVM.
-    WindowsSession,
 }
 
 /// The policy, what it may use, and what it is told.
@@ -324,67 +276,6 @@ impl Ask {
     }
 }
 
-impl Zerto {
-    fn check(&self) -> Result<(), ConfigError> {
-        if self
-            .url
-            .as_deref()
-            .is_some_and(|url| !url.starts_with("https://"))
-        {
-            return Err(ConfigError::value("zerto.url", "has to begin with https://"));
-        }
-        if self.pin.is_some() && self.fingerprint().is_none() {
-            return Err(ConfigError::value(
-                "zerto.pin",
-                "has to be 'sha256:' and 64 hexadecimal digits",
-            ));
-        }
-        let trusts = [
-            self.pin.is_some(),
-            self.ca_file.is_some(),
-            self.verify == Some(false),
-        ];
-        if trusts.into_iter().filter(|set| *set).count() > 1 {
-            return Err(ConfigError::value(
-                "zerto.pin, zerto.ca_file and zerto.verify = false",
-                "say different things of what is trusted; leave one of them",
-            ));
-        }
-        if self.secret_env.is_some() && self.secret_file.is_some() {
-            return Err(ConfigError::value(
-                "zerto.secret_env",
-                "stands beside zerto.secret_file; leave one of them",
-            ));
-        }
-        Ok(())
-    }
-
-    /// The pin's digest: `sha256:` and 64 hexadecimal digits, with or without colons between the bytes, as `openssl x509`
-    /// prints them.
-    pub fn fingerprint(&self) -> Option<[u8; 32]> {
-        let pin = self.pin.as_deref()?.strip_prefix("sha256:")?;
-        let digits: String = pin.chars().filter(|&letter| letter != ':').collect();
-        if digits.len() != 64 || !digits.is_ascii() {
-            return None;
-        }
-        let mut bytes = [0; 32];
-        for (byte, position) in bytes.iter_mut().zip((0..64).step_by(2)) {
-            *byte = u8::from_str_radix(&digits[position..position + 2], 16).ok()?;
-        }
-        Some(bytes)
-    }
-
-    /// Whether the ZVM's certificate is verified. Only an explicit `false` turns that off.
-    pub fn verify(&self) -> bool {
-        self.verify.unwrap_or(true)
-    }
-
-    /// The longest wait for one checkpoint.
-    pub fn longest_wait(&self) -> Duration {
-        Duration::from_secs_f64(self.longest_wait_seconds.unwrap_or(300.0))
-    }
-}
-
 impl Policy {
     /// The capabilities that the policy is lent.
     pub fn grants(&self) -> Vec<String> {
@@ -477,35 +368,5 @@ impl Log {
     /// How many full files are kept.
     pub fn keep(&self) -> u32 {
         self.keep.unwrap_or(5)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fingerprint_is_read_as_tools_print_it() {
-        let read = |pin: &str| {
-            Zerto {
-                pin: Some(pin.into()),
-                ..Zerto::default()
-            }
-            .fingerprint()
-        };
-        let plain = format!("sha256:{}", "0a".repeat(32));
-        let with_colons = format!("sha256:{}", vec!["0A"; 32].join(":"));
-        assert_eq!(read(&plain), Some([10; 32]));
-        assert_eq!(read(&with_colons), Some([10; 32]));
-        for bad in [
-            "",
-            "0a0a",
-            "sha256:0a",
-            "md5:0a",
-            &format!("sha256:{}", "zz".repeat(32)),
-            &format!("sha256:{}", "ä".repeat(32)),
-        ] {
-            assert_eq!(read(bad), None, "{bad}");
-        }
     }
 }
