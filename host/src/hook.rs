@@ -67,11 +67,9 @@ impl Decision {
     /// An event that cannot be read: whether a call waits for it is not known, so it is blocked.
     fn unreadable(fault: Fault) -> Self {
         let reason = fault.reason();
-        let mut entry = entry("", "", "");
-        (entry.verdict, entry.fault, entry.why) = ("deny", Some(fault.kind.word()), Some(fault.cause));
         Self {
             answer: claude_code::block(&reason),
-            entry: Some(entry),
+            entry: Some(entry("", "", "").failed("deny", fault.kind, &fault.cause)),
             awaited: true,
         }
     }
@@ -95,11 +93,10 @@ fn entry(session: &str, call: &str, tool: &str) -> Entry {
 /// An event that cannot be gated is answered with silence. A configuration that cannot be used is a fault all the same,
 /// and the log is the place for it.
 fn notice(config: &Result<Config, ConfigError>, name: String) -> Decision {
-    let entry = config.as_ref().err().map(|error| Entry {
-        fault: Some(FaultKind::Configuration.word()),
-        why: Some(error.to_string()),
-        ..entry("", "", &name)
-    });
+    let failed = |error: &ConfigError| {
+        entry("", "", &name).failed("silent", FaultKind::Configuration, &error.to_string())
+    };
+    let entry = config.as_ref().err().map(failed);
     Decision {
         answer: Answer::silence(),
         entry,
@@ -121,11 +118,7 @@ fn observe(config: &Result<Config, ConfigError>, name: &'static str, bytes: &[u8
         Ok(Some(note)) => decision.answer = claude_code::tell(name, &note),
         Ok(None) => {}
         Err(fault) => {
-            decision.entry = Some(Entry {
-                fault: Some(fault.kind.word()),
-                why: Some(fault.cause),
-                ..entry("", "", name)
-            });
+            decision.entry = Some(entry("", "", name).failed("silent", fault.kind, &fault.cause));
         }
     }
     decision
@@ -268,9 +261,7 @@ fn undelivered(error: &io::Error, config: &Result<Config, ConfigError>) -> ExitC
         format!("the answer cannot be written ({error})"),
     );
     let _ = io::stderr().write_all(format!("{}\n", fault.reason()).as_bytes());
-    let mut entry = entry("", "", "");
-    (entry.verdict, entry.fault, entry.why) = ("deny", Some(fault.kind.word()), Some(fault.cause));
-    let _ = append(config, entry);
+    let _ = append(config, entry("", "", "").failed("deny", fault.kind, &fault.cause));
     ExitCode::BLOCKED
 }
 
@@ -280,9 +271,7 @@ fn leave_lines(config: &Result<Config, ConfigError>, entry: &Entry) {
     let Ok(log) = log_of(config) else { return };
     let _ = log.create_directory();
     watchdog::leave_lines(&log.path, |kind, why| {
-        let mut entry = entry.clone();
-        (entry.verdict, entry.fault, entry.why) = ("deny", Some(kind.word()), Some(why.to_owned()));
-        entry.line().unwrap_or_default()
+        entry.clone().failed("deny", kind, why).line().unwrap_or_default()
     });
 }
 

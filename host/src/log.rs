@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::record::Record;
 use crate::text;
+use crate::verdict::FaultKind;
 
 /// The longest reason that is kept, in characters.
 const LONGEST_REASON: usize = 400;
@@ -58,6 +59,16 @@ pub struct Phases {
 }
 
 impl Entry {
+    /// The entry of what ended in a fault, with what became of it.
+    pub fn failed(self, verdict: &'static str, fault: FaultKind, cause: &str) -> Self {
+        Self {
+            verdict,
+            fault: Some(fault.word()),
+            why: Some(cause.to_owned()),
+            ..self
+        }
+    }
+
     /// The entry as the log has it: one line, safe to show.
     ///
     /// # Errors

@@ -343,28 +343,29 @@ impl Divided {
             address,
         }
     }
+
+    /// Pulls with this as Docker's configuration.
+    fn pull(&self, house: &House, docker: &str) {
+        let config = house.path("config.json");
+        fs::write(&config, docker).unwrap();
+        let network = Network {
+            docker_config: Some(&config),
+            ..NETWORK
+        };
+        let reference = format!("{}/acme/guard:stable", self.address);
+        pull(house, &reference, &network).unwrap();
+    }
 }
 
 #[test]
 fn a_blob_may_lie_elsewhere_but_credentials_do_not_go_there() {
     let house = House::new();
     let divided = Divided::new(&house.team.policy("1.0.0"));
-    let config = house.path("config.json");
     let auth = format!(
         r#"{{"auths": {{"{}": {{"auth": "YmF0dGVyeTpob3JzZQ=="}}}}}}"#,
         divided.address
     );
-    fs::write(&config, auth).unwrap();
-    let network = Network {
-        docker_config: Some(&config),
-        ..NETWORK
-    };
-    pull(
-        &house,
-        &format!("{}/acme/guard:stable", divided.address),
-        &network,
-    )
-    .unwrap();
+    divided.pull(&house, &auth);
     assert_eq!(house.in_force(), "1.0.0");
     let asked = divided.tokens.asked().pop().unwrap();
     assert!(
@@ -388,22 +389,11 @@ fn a_blob_may_lie_elsewhere_but_credentials_do_not_go_there() {
 fn a_refresh_token_is_changed_for_a_token() {
     let house = House::new();
     let divided = Divided::new(&house.team.policy("1.0.0"));
-    let config = house.path("config.json");
     let auth = format!(
         r#"{{"auths": {{"{}": {{"identitytoken": "refresh"}}}}}}"#,
         divided.address
     );
-    fs::write(&config, auth).unwrap();
-    let network = Network {
-        docker_config: Some(&config),
-        ..NETWORK
-    };
-    pull(
-        &house,
-        &format!("{}/acme/guard:stable", divided.address),
-        &network,
-    )
-    .unwrap();
+    divided.pull(&house, &auth);
     let asked = divided.tokens.asked().pop().unwrap();
     assert!(asked.starts_with("post /token "), "{asked}");
 }
@@ -414,19 +404,8 @@ fn a_refresh_token_is_changed_for_a_token() {
 fn pull_with_a_helper() {
     let house = House::new();
     let divided = Divided::new(&house.team.policy("1.0.0"));
-    let config = house.path("config.json");
     let helpers = format!(r#"{{"credHelpers": {{"{}": "tests"}}}}"#, divided.address);
-    fs::write(&config, helpers).unwrap();
-    let network = Network {
-        docker_config: Some(&config),
-        ..NETWORK
-    };
-    pull(
-        &house,
-        &format!("{}/acme/guard:stable", divided.address),
-        &network,
-    )
-    .unwrap();
+    divided.pull(&house, &helpers);
     let asked = divided.tokens.asked().pop().unwrap();
     assert!(
         asked.contains("authorization: basic ymf0dgvyetpob3jzzq=="),
