@@ -1,0 +1,1 @@
+//! The evidence: signed, hash-linked receipts of what was decided and seen.

@@ -1,0 +1,1 @@
+//! Lets calls that wait at the same time share one checkpoint.
