@@ -146,6 +146,15 @@ impl Entry {
         matches!(self.what, What::Install | What::Downgrade | What::Rollback)
     }
 
+    /// The policy that it is about, in a sentence.
+    pub(crate) fn title(&self) -> String {
+        match (&self.name, &self.version, &self.digest) {
+            (Some(name), Some(version), _) => format!("{name} {version}"),
+            (_, _, Some(digest)) => digest.to_string(),
+            _ => "a policy".into(),
+        }
+    }
+
     pub(crate) fn of(mut self, facts: &Facts) -> Self {
         self.digest = Some(facts.digest);
         if let Some(manifest) = &facts.manifest {
