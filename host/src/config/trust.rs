@@ -68,6 +68,15 @@ impl Policy {
         }
     }
 
+    /// What an operator should know who trusts keys, and so means a policy of their own to decide, without saying which.
+    pub fn advice(&self) -> Option<&'static str> {
+        let unsaid = !self.keys.is_empty() && self.path.is_none() && !self.required().is_something();
+        unsaid.then_some(
+            "keys are trusted, and policy.require names no policy: where the store is removed, the shipped policy \
+             decides, and an older signed one may be put back in force by whoever can write the store",
+        )
+    }
+
     /// The folder of the installed policies; none where neither it is configured nor there is a home directory.
     pub fn store(&self) -> Option<PathBuf> {
         let configured = self.store.clone();

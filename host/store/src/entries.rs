@@ -142,7 +142,8 @@ impl Entry {
     }
 
     /// Whether this put its policy in force.
-    pub(crate) fn puts_in_force(&self) -> bool {
+    #[must_use]
+    pub fn puts_in_force(&self) -> bool {
         matches!(self.what, What::Install | What::Downgrade | What::Rollback)
     }
 

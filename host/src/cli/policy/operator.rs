@@ -148,12 +148,21 @@ pub(super) fn list(config: &Policy, json: bool) -> Done {
             "store": gatekeeper.root,
             "policies": policies,
             "history": history,
-            "troubles": troubles
+            "troubles": troubles,
+            "advice": config.advice()
         }));
     }
     let mut text = String::new();
-    if kept.iter().all(|kept| !kept.active) {
-        text.push_str("nothing is in force here, so the shipped policy decides\n");
+    // Where one was in force before, that is a trouble, which is told below.
+    if history.iter().all(|entry| !entry.puts_in_force()) {
+        text.push_str(&match config.required() {
+            required if required.is_something() => {
+                format!(
+                    "nothing is in force here, and the configuration wants {required}: every call is denied\n"
+                )
+            }
+            _ => "nothing is in force here, so the shipped policy decides\n".into(),
+        });
     }
     for line in kept.iter().map(described).chain(history.iter().map(told)) {
         text.push_str(&line);
@@ -161,6 +170,9 @@ pub(super) fn list(config: &Policy, json: bool) -> Done {
     }
     for trouble in troubles {
         text.push_str(&format!("trouble: {trouble}\n"));
+    }
+    if let Some(advice) = config.advice() {
+        text.push_str(&format!("note: {advice}\n"));
     }
     print(&text)
 }
