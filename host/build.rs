@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use sha2::{Digest as _, Sha256};
+
 fn main() {
     let out = PathBuf::from(variable("OUT_DIR"));
     let root = Path::new(&variable("CARGO_MANIFEST_DIR")).join("..");
-    for watched in ["guest", "catalogs", "wit"] {
+    for watched in ["guest", "catalogs"].iter().chain(&BUILD) {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
     let component = build_component(&root, &out);
@@ -21,6 +23,50 @@ fn main() {
         .unwrap_or_else(|error| panic!("the engine has no settings for this target: {error:#}"));
     println!("cargo::rustc-env=HOLDPOINT_ENGINE={engine}");
     println!("cargo::rustc-env=HOLDPOINT_TARGET={target}");
+    println!("cargo::rustc-env=HOLDPOINT_BUILD={}", build(&root));
+}
+
+/// What code that was compiled for one host could do in another that was built from other sources: everything that makes
+/// it, runs it, or says what passes between it and the host, and all dependencies by their checksums.
+const BUILD: [&str; 5] = [
+    "Cargo.lock",
+    "host/compiler/src",
+    "host/engine/src",
+    "host/src/runtime",
+    "wit",
+];
+
+/// A name for this build that no other has by which such code could be run differently.
+fn build(root: &Path) -> String {
+    let mut digest = Sha256::new();
+    for file in BUILD.iter().flat_map(|path| files(&root.join(path))) {
+        let bytes = fs::read(&file).expect("the sources can be read");
+        let name = file
+            .strip_prefix(root)
+            .unwrap_or(&file)
+            .to_string_lossy()
+            .into_owned();
+        digest.update(format!("{name} {}\n", bytes.len()));
+        digest.update(bytes);
+    }
+    let compiler = Command::new(variable("RUSTC")).arg("-vV").output();
+    digest.update(compiler.expect("the compiler says what it is").stdout);
+    digest.update(format!("{} {}", variable("TARGET"), variable("PROFILE")));
+    let digest = digest.finalize();
+    let short: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}+{short}", variable("CARGO_PKG_VERSION"))
+}
+
+/// The file itself, or all files below a folder, in an order of their own.
+fn files(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(path) else {
+        return vec![path.to_owned()];
+    };
+    let mut paths: Vec<_> = entries
+        .map(|entry| entry.expect("the sources can be listed").path())
+        .collect();
+    paths.sort();
+    paths.iter().flat_map(|path| files(path)).collect()
 }
 
 /// A build of its own, with its own target directory: cargo has no stable way to depend on another target's artefact.

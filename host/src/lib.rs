@@ -8,6 +8,7 @@
 
 pub mod arguments;
 pub mod cli;
+mod compiler;
 pub mod config;
 pub mod event;
 pub mod exit;

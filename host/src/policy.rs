@@ -1,18 +1,18 @@
 //! The policy in force, from its file to something that can be run: the load path.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 use std::{fmt, fs, io};
 
-use holdpoint_artifact::{Digest, Facts, LARGEST, Refusal, gate};
+use holdpoint_artifact::{Digest, Facts, KeyId, LARGEST, Refusal, Required, Trust, Version, gate};
 use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
-use holdpoint_store::{Admission, Build, Fallback, Recompile, Store, StoreError};
-use thiserror::Error;
+use holdpoint_store::{Admission, Build, Entry, Fallback, Recompile, Store, StoreError};
 use wasmtime::component::Component;
 
 use crate::config::{ConfigError, Policy};
 use crate::verdict::FaultKind;
-use crate::{private, runtime};
+use crate::{compiler, private, runtime, text};
 
 /// The shipped policy's compiled code, made in the build.
 static SHIPPED: Shipped<[u8; COMPILED]> = Shipped {
@@ -33,13 +33,16 @@ struct Shipped<T> {
 /// The size of a page, in bytes, where code runs where it lies.
 const PAGE: usize = 4096;
 
+/// The longest cause in a policy's name, in characters.
+const LONGEST_CAUSE: usize = 200;
+
 /// The most compiled code that is read from beside a component, in bytes.
 const LARGEST_CODE: u64 = 512 * 1024 * 1024;
 
 /// For what installed policies are compiled.
 pub const BUILD: Build<'static> = Build {
     engine: env!("HOLDPOINT_ENGINE"),
-    host: env!("CARGO_PKG_VERSION"),
+    host: env!("HOLDPOINT_BUILD"),
     cpu: env!("HOLDPOINT_TARGET"),
     magic: &COMPILED_MAGIC,
 };
@@ -52,17 +55,40 @@ pub struct Loaded {
     pub identity: Identity,
 }
 
-/// Which policy decided.
+/// Which policy decided: everything about it that is worth a line in a log or a receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Where it came from: `shipped`, a file, or the store's name for an installed one.
     pub origin: String,
     /// The policy's digest. Of the shipped one, SHA-256 of the whole component.
     pub digest: Digest,
-    /// What the gate found out; none for the shipped one, which is a part of this program.
+    /// The id of the key that signed it, made of the key itself; none where it is unsigned, as the shipped one.
+    pub key: Option<KeyId>,
+    /// What the gate found out, with the operator's name of that key; none for the shipped one, which is a part of this
+    /// program.
     pub facts: Option<Facts>,
     /// What is wrong where this is not the policy that was put in force.
     pub fallback: Option<Fallback>,
+    /// The last change of the policy, where that failed.
+    pub failed: Option<Entry>,
+}
+
+impl Identity {
+    /// The policy's version. The shipped one has the host's; none where there is no manifest.
+    pub fn version(&self) -> Option<Version> {
+        match &self.facts {
+            Some(facts) => Some(facts.manifest.as_ref()?.version.clone()),
+            None => Version::parse(env!("CARGO_PKG_VERSION")).ok(),
+        }
+    }
+
+    /// The version of the WIT package that the policy is built against; none where there is no manifest.
+    pub fn wit(&self) -> Option<Version> {
+        match &self.facts {
+            Some(facts) => Some(facts.manifest.as_ref()?.wit.clone()),
+            None => runtime::contract(&[]).versions.last().cloned(),
+        }
+    }
 }
 
 /// The policy as the log names it: twelve digits tell any two policies apart.
@@ -72,21 +98,21 @@ impl fmt::Display for Identity {
         if let Some(key) = self.facts.as_ref().and_then(|facts| facts.signer.as_ref()) {
             write!(f, ", signed by {key}")?;
         }
-        match &self.fallback {
-            Some(Fallback { wanted, why }) => {
-                write!(
-                    f,
-                    ", in place of sha256:{:.12}, which is broken ({why})",
-                    wanted.hex()
-                )
-            }
-            None => Ok(()),
+        let in_short = |why: &str| text::clean_line(why, LONGEST_CAUSE);
+        if let Some(Fallback { wanted, why }) = &self.fallback {
+            let (wanted, why) = (wanted.hex(), in_short(why));
+            write!(f, ", in place of sha256:{wanted:.12}, which is broken ({why})")?;
         }
+        if let Some(failed) = &self.failed {
+            let why = in_short(failed.why.as_deref().unwrap_or("no reason was written down"));
+            write!(f, "; a change of the policy failed at {} ({why})", failed.at)?;
+        }
+        Ok(())
     }
 }
 
 /// Why there is no policy to run.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A file cannot be read.
     #[error("the policy's file {path} cannot be read ({cause})")]
@@ -126,14 +152,25 @@ pub enum LoadError {
         /// The engine's words.
         cause: String,
     },
-    /// The installed policy's code has to be made anew, which is not a hook's work.
-    #[error("the installed policy cannot be used: {why}; mend it with: holdpoint policy install {file}")]
+    /// The installed policy's code has to be made anew.
+    #[error(
+        "the installed policy cannot be used: {why}{}; mend it with: holdpoint policy install {file}",
+        .tried.as_ref().map(|cause| format!(", and it could not be made ({cause})")).unwrap_or_default()
+    )]
     Recompile {
         /// Why.
         why: Recompile,
+        /// Why it was not made, where that was tried.
+        tried: Option<String>,
         /// The kept policy.
         file: PathBuf,
     },
+    /// There is only the shipped policy, and the configuration wants another.
+    #[error(
+        "the configuration wants {0} (policy.require), and no policy is installed; install it with: holdpoint policy \
+         install FILE"
+    )]
+    NotInstalled(Required),
     /// Nothing in the store may decide.
     #[error(transparent)]
     Installed(#[from] holdpoint_store::LoadError),
@@ -172,9 +209,43 @@ pub fn load(config: &Policy) -> Result<Loaded, LoadError> {
         return from_file(path, config);
     }
     match config.store().map(|root| Store::open(&root)) {
-        None | Some(Err(StoreError::NoStore(_))) => shipped(),
+        None | Some(Err(StoreError::NoStore(_))) => shipped(config),
         Some(store) => from_store(&store?, config),
     }
+}
+
+/// As [`load`]; and where the code of the policy in force has to be made anew, has it made, once for all processes that
+/// wait for it, within half of the time that is left. The rest is for the decision.
+///
+/// # Errors
+///
+/// As [`load`].
+pub fn load_by(deadline: Instant, config: &Policy) -> Result<Loaded, LoadError> {
+    match load(config) {
+        Err(LoadError::Recompile { why, file, .. }) => {
+            compiled_by(deadline, config).map_err(|cause| LoadError::Recompile {
+                why,
+                tried: Some(cause.to_string()),
+                file,
+            })
+        }
+        loaded => loaded,
+    }
+}
+
+fn compiled_by(deadline: Instant, config: &Policy) -> Result<Loaded, Box<dyn Error>> {
+    let program = compiler::beside().ok_or("holdpoint-compile is not beside holdpoint")?;
+    let store = Store::open(&config.store().ok_or("there is no place for policies")?)?;
+    let (trust, grants) = (config.trust()?, config.grants());
+    let admission = Admission {
+        trust: &trust,
+        contract: &runtime::contract(&grants),
+        now: SystemTime::now().into(),
+    };
+    let half = deadline.saturating_duration_since(Instant::now()) / 2;
+    let compiler = compiler::limited(&program);
+    let installed = store.compile_once(&admission, &BUILD, &compiler, Instant::now() + half)?;
+    Ok(from_installed(installed, &store, &trust)?)
 }
 
 fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
@@ -210,8 +281,10 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
         identity: Identity {
             origin: path.display().to_string(),
             digest: facts.digest,
+            key: key_of(&facts, &trust),
             facts: Some(facts),
             fallback: None,
+            failed: None,
         },
     })
 }
@@ -224,11 +297,24 @@ fn from_store(store: &Store, config: &Policy) -> Result<Loaded, LoadError> {
         now: SystemTime::now().into(),
     };
     let installed = match store.load_active(&admission, &BUILD) {
-        Err(holdpoint_store::LoadError::Nothing) => return shipped(),
+        Err(holdpoint_store::LoadError::Nothing) => {
+            let mut loaded = shipped(config)?;
+            loaded.identity.failed = store.failed()?;
+            return Ok(loaded);
+        }
         loaded => loaded?,
     };
+    from_installed(installed, store, &trust)
+}
+
+fn from_installed(
+    installed: holdpoint_store::Loaded,
+    store: &Store,
+    trust: &Trust,
+) -> Result<Loaded, LoadError> {
     let code = installed.code.map_err(|why| LoadError::Recompile {
         why,
+        tried: None,
         file: store.kept_file(installed.facts.digest),
     })?;
     Ok(Loaded {
@@ -236,14 +322,27 @@ fn from_store(store: &Store, config: &Policy) -> Result<Loaded, LoadError> {
         identity: Identity {
             origin: holdpoint_store::title(&installed.facts),
             digest: installed.facts.digest,
+            key: key_of(&installed.facts, trust),
             facts: Some(installed.facts),
             fallback: installed.fallback,
+            failed: installed.failed,
         },
     })
 }
 
+/// The id by which everybody knows the key that signed a policy, whatever the operator calls it.
+fn key_of(facts: &Facts, trust: &Trust) -> Option<KeyId> {
+    let signer = facts.signer.as_ref()?;
+    let mut keys = trust.keys.iter();
+    keys.find(|key| key.id == *signer).map(|key| key.public.id())
+}
+
 #[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
-fn shipped() -> Result<Loaded, LoadError> {
+fn shipped(config: &Policy) -> Result<Loaded, LoadError> {
+    let required = config.required();
+    if required.is_something() {
+        return Err(LoadError::NotInstalled(required));
+    }
     let compiled = &SHIPPED.compiled;
     // SAFETY: the code is this build's own.
     let component = unsafe { runtime::load_static(&compiled[COMPILED_HEADER..]) };
@@ -252,8 +351,10 @@ fn shipped() -> Result<Loaded, LoadError> {
         identity: Identity {
             origin: "shipped".into(),
             digest: digest_of(compiled),
+            key: None,
             facts: None,
             fallback: None,
+            failed: None,
         },
     })
 }
@@ -289,6 +390,14 @@ fn deserialize(compiled: &[u8]) -> Result<Component, LoadError> {
     // SAFETY: the code comes from a file that nobody but this user or root can have written, which could as well replace
     // this program, or it was proven to be what a compiler made for the store.
     unsafe { Component::deserialize(runtime::engine(), &compiled[COMPILED_HEADER..]) }.map_err(foreign)
+}
+
+/// Says what keeps this host from loading code that a compiler just made, where something does.
+pub(crate) fn check_code(compiled: &[u8]) -> Result<(), String> {
+    if compiled.len() <= COMPILED_HEADER {
+        return Err("there is none".into());
+    }
+    deserialize(compiled).map(drop).map_err(|error| error.to_string())
 }
 
 fn foreign(error: wasmtime::Error) -> LoadError {

@@ -6,9 +6,13 @@ use test_support as support;
 
 mod catalogs;
 mod cli;
+#[cfg(target_os = "linux")]
+mod compiling;
 mod config;
 mod decisions;
 mod events;
+#[cfg(unix)]
+mod house;
 mod panics;
 mod policies;
 mod process;
@@ -23,6 +27,8 @@ mod signed;
 mod stances;
 mod stdin;
 mod troubles;
+#[cfg(unix)]
+mod updates;
 
 /// The program under test.
 const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");

@@ -2,152 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
 
-use holdpoint_artifact::{KeyPair, UtcTime};
-use holdpoint_store::pull::Channel;
 use serde_json::{Value, json};
-use test_policies::{Policy, named};
+use test_policies::named;
 
-use crate::HOLDPOINT;
-use crate::support::{Outcome, World, before, chmod, run};
-
-/// A policy's makers and a machine that trusts them, in one.
-struct House {
-    world: World,
-    /// The program, with what compiles beside it.
-    program: PathBuf,
-}
-
-impl House {
-    fn new() -> Self {
-        let world = World::without_zvm();
-        let program = world.with_compiler(HOLDPOINT);
-        let house = Self { world, program };
-        house.done(&["keygen", &house.at("team.pem")]);
-        house.configure("");
-        house
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.world.path(name).to_str().unwrap().to_owned()
-    }
-
-    /// Trust in the team's key, and these lines.
-    fn configure(&self, lines: &str) {
-        let key = self.at("team.pem.pub");
-        let text = format!("policy.keys.team.public_file = '{key}'\n{lines}\n");
-        self.world.configure_bare(&text);
-    }
-
-    fn policy(&self, arguments: &[&str]) -> Outcome {
-        let mut command = self.world.command(&self.program);
-        command.arg("policy").args(arguments).env("PASSPHRASE", "correct");
-        run(command, b"")
-    }
-
-    #[track_caller]
-    fn done(&self, arguments: &[&str]) -> String {
-        let outcome = self.policy(arguments);
-        assert_eq!(
-            (outcome.code, outcome.stderr.as_str()),
-            (Some(0), ""),
-            "{arguments:?}: {outcome:?}"
-        );
-        outcome.stdout
-    }
-
-    #[track_caller]
-    fn fails(&self, arguments: &[&str], words: &str) {
-        let outcome = self.policy(arguments);
-        assert_eq!(
-            (outcome.code, outcome.stdout.as_str()),
-            (Some(3), ""),
-            "{arguments:?}: {outcome:?}"
-        );
-        assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
-    }
-
-    /// Signs a component with a key, under a version; `FILE.wasm`.
-    fn sign(&self, policy: Policy, version: &str, key: &str) -> String {
-        let component = self.at("component.wasm");
-        fs::write(&component, policy.component).unwrap();
-        // What the stand-in hands out from now on.
-        fs::write(self.world.path("bin/code"), &policy.compiled[40..]).unwrap();
-        let out = self.at(&format!("guard-{version}.wasm"));
-        let key = self.at(key);
-        self.done(&[
-            "sign",
-            &component,
-            "--key",
-            &key,
-            "--name",
-            "guard",
-            "--version",
-            version,
-            "--out",
-            &out,
-        ]);
-        out
-    }
-
-    fn install(&self, policy: Policy, version: &str) -> String {
-        let file = self.sign(policy, version, "team.pem");
-        self.done(&["install", &file]);
-        file
-    }
-
-    fn list(&self) -> Value {
-        serde_json::from_str(&self.done(&["list", "--json"])).unwrap()
-    }
-
-    /// What the history says was done.
-    fn history(&self) -> Vec<String> {
-        let list = self.list();
-        let entries = list["history"].as_array().unwrap().iter();
-        entries
-            .map(|entry| entry["what"].as_str().unwrap().to_owned())
-            .collect()
-    }
-
-    fn object(&self, file: &str) -> PathBuf {
-        let verified: Value = serde_json::from_str(&self.done(&["verify", file, "--json"])).unwrap();
-        let digest = verified["digest"].as_str().unwrap().replace("sha256:", "");
-        let store = "home/.local/share/holdpoint/policies/objects";
-        self.world.path(store).join(digest)
-    }
-
-    /// The verdict over a call that the shipped policy lets through, and what the log says of it.
-    fn judged(&self) -> (String, Value) {
-        let outcome = self
-            .world
-            .hook(HOLDPOINT, &before("mcp__esxi__listVMs", json!({})));
-        (outcome.decision(), self.world.log().pop().unwrap())
-    }
-
-    #[track_caller]
-    fn decides(&self, decision: &str, policy: &str) {
-        let (decided, line) = self.judged();
-        assert_eq!(
-            (decided.as_str(), &line["fault"]),
-            (decision, &Value::Null),
-            "{line}"
-        );
-        assert!(line["policy"].as_str().unwrap().starts_with(policy), "{line}");
-    }
-
-    #[track_caller]
-    fn denies_everything(&self, words: &str) {
-        let (decided, line) = self.judged();
-        assert_eq!(
-            (decided.as_str(), &line["fault"]),
-            ("deny", &json!("policy")),
-            "{line}"
-        );
-        assert!(line["why"].as_str().unwrap().contains(words), "{words}: {line}");
-    }
-}
+use crate::house::House;
+use crate::support::{chmod, run};
 
 /// The file without its signature section, which is the first.
 fn stripped(signed: &[u8]) -> Vec<u8> {
@@ -381,21 +242,6 @@ fn a_broken_policy_gives_way_to_the_one_before_and_the_log_says_so() {
 }
 
 #[test]
-fn compiled_code_that_is_not_as_it_was_made_is_not_run_and_can_be_mended() {
-    let house = House::new();
-    let file = house.install(named("passes"), "1.0.0");
-    let code = house.object(&file).join("policy.cwasm");
-    let mut bytes = fs::read(&code).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
-    fs::write(&code, &bytes).unwrap();
-    house.denies_everything("holdpoint policy install ");
-    let why = house.judged().1["why"].as_str().unwrap().to_owned();
-    let kept = why.split_whitespace().find(|word| word.ends_with("policy.wasm"));
-    house.done(&["install", kept.unwrap()]);
-    house.decides("silence", "guard 1.0.0");
-}
-
-#[test]
 fn without_a_compiler_nothing_is_installed_and_it_says_where_to_get_one() {
     let house = House::new();
     house.install(named("passes"), "1.0.0");
@@ -425,51 +271,6 @@ fn without_a_compiler_nothing_is_installed_and_it_says_where_to_get_one() {
     let outcome = run(command, b"");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     house.decides("deny", "guard 1.1.0");
-}
-
-#[test]
-fn an_update_is_pulled_from_a_channel() {
-    let house = House::new();
-    let file = house.sign(named("passes"), "1.0.0", "team.pem");
-    let bytes = fs::read(&file).unwrap();
-    let contract = holdpoint::runtime::contract(&[]);
-    let key = KeyPair::from_pem(&fs::read_to_string(house.at("team.pem")).unwrap(), None).unwrap();
-    let trust = holdpoint_artifact::Trust {
-        keys: vec![holdpoint_artifact::TrustedKey {
-            id: "team".into(),
-            public: key.public(),
-            not_before: None,
-            not_after: None,
-            revoked: false,
-        }],
-        ..Default::default()
-    };
-    let now = UtcTime::from(SystemTime::now());
-    let grants = holdpoint::runtime::CAPABILITIES.map(str::to_owned);
-    let contract = holdpoint_artifact::Contract {
-        grants: &grants,
-        ..contract
-    };
-    let facts = holdpoint_artifact::gate(&bytes, &trust, &contract, now)
-        .unwrap()
-        .into_facts();
-    let channel = Channel::of(
-        &facts,
-        "stable",
-        "guard-1.0.0.wasm",
-        now,
-        now.plus(Duration::from_secs(3600)),
-    )
-    .unwrap();
-    let (document, signatures) = channel.sign(&key).unwrap();
-    fs::write(house.at("stable.json"), document).unwrap();
-    let address = format!("file://{}", house.at("stable.json"));
-    house.fails(&["pull", &address], "stable.json.sig");
-    fs::write(house.at("stable.json.sig"), signatures).unwrap();
-    house.done(&["pull", &address]);
-    house.decides("silence", "guard 1.0.0");
-    assert_eq!(house.list()["history"][1]["from"], address);
-    house.fails(&["pull", "no reference"], "names no update");
 }
 
 #[test]

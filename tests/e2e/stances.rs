@@ -6,7 +6,8 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 9] = [
+const TESTS: [(&str, &str); 11] = [
+    ("compiling", include_str!("compiling.rs")),
     ("config", include_str!("config.rs")),
     ("decisions", include_str!("decisions.rs")),
     ("events", include_str!("events.rs")),
@@ -16,6 +17,7 @@ const TESTS: [(&str, &str); 9] = [
     ("session", include_str!("session.rs")),
     ("signed", include_str!("signed.rs")),
     ("stdin", include_str!("stdin.rs")),
+    ("updates", include_str!("updates.rs")),
 ];
 
 #[test]

@@ -68,10 +68,11 @@ impl<'b> Admitted<'b> {
 /// 6. it is by a key that is trusted, not revoked, and within its dates;
 /// 7. the policy is not revoked;
 /// 8. there is exactly one manifest (an unsigned file may have none), it can be read, and it names the catalog inside;
-/// 9. the policy has not expired;
-/// 10. it exports a policy for a version of the contract that is served, the one that the manifest names;
-/// 11. each of its imports is granted, or is WASI that can be lent empty;
-/// 12. the same bytes are handed on.
+/// 9. it is the policy that the configuration requires, or a later version of it;
+/// 10. it has not expired;
+/// 11. it exports a policy for a version of the contract that is served, the one that the manifest names;
+/// 12. each of its imports is granted, or is WASI that can be lent empty;
+/// 13. the same bytes are handed on.
 ///
 /// # Errors
 ///
@@ -97,10 +98,11 @@ pub fn gate<'b>(
     match &manifest {
         None if signer.is_some() => return Err(Refusal::NoManifest),
         None => {}
-        Some(manifest) => {
-            carries_its_catalog(manifest, &layout)?;
-            not_expired(manifest, now)?;
-        }
+        Some(manifest) => carries_its_catalog(manifest, &layout)?,
+    }
+    required(manifest.as_ref(), trust)?;
+    if let Some(manifest) = &manifest {
+        not_expired(manifest, now)?;
     }
     served(&layout, manifest.as_ref(), contract)?;
     granted(&layout, contract)?;
@@ -198,6 +200,21 @@ fn carries_its_catalog(manifest: &Manifest, layout: &Layout<'_>) -> Result<(), R
     Err(Refusal::OtherCatalog {
         manifest: manifest.catalog,
         carried,
+    })
+}
+
+/// So that nobody can put another good policy, or an old one with a known hole, in the place of the one that is meant.
+fn required(manifest: Option<&Manifest>, trust: &Trust) -> Result<(), Refusal> {
+    if trust.required.accepts(manifest) {
+        return Ok(());
+    }
+    let found = manifest.map_or_else(
+        || "one without a manifest".into(),
+        |manifest| format!("{} {}", manifest.name, manifest.version),
+    );
+    Err(Refusal::OtherPolicy {
+        required: trust.required.clone(),
+        found,
     })
 }
 

@@ -33,4 +33,4 @@ pub use crate::manifest::{LARGEST_MANIFEST, MANIFEST_SECTION, Manifest, Manifest
 pub use crate::refusal::Refusal;
 pub use crate::sign::{SignError, catalog_of, sign, with_manifest};
 pub use crate::time::{NotATime, UtcTime};
-pub use crate::trust::{Signature, Trust, TrustedKey};
+pub use crate::trust::{Required, Signature, Trust, TrustedKey};

@@ -7,6 +7,7 @@ use crate::digest::Digest;
 use crate::gate::LARGEST;
 use crate::manifest::ManifestError;
 use crate::time::UtcTime;
+use crate::trust::Required;
 
 /// Why a policy's file does not pass the gate, and what to do about it. Names and ids that come from the file are
 /// escaped and cut, and fit to be printed.
@@ -148,6 +149,16 @@ pub enum Refusal {
         manifest: Option<Digest>,
         /// The file's.
         carried: Option<Digest>,
+    },
+    /// Another policy than the host's configuration requires, or too old a version of it.
+    #[error(
+        "the policy is {found}, and this host's configuration (policy.require) wants {required}: install that"
+    )]
+    OtherPolicy {
+        /// What is wanted.
+        required: Required,
+        /// Its name and version, or that it has none.
+        found: String,
     },
     /// Its time is over.
     #[error("the policy {name} {version} was to be used until {until}: install a newer version")]

@@ -1,7 +1,12 @@
 //! Whom the host trusts: from its configuration alone, never from what a file carries.
 
+use std::fmt;
+
+use semver::Version;
+
 use crate::digest::Digest;
 use crate::keys::PublicKey;
+use crate::manifest::Manifest;
 use crate::time::UtcTime;
 
 /// Whether a policy's file has to be signed.
@@ -29,6 +34,45 @@ pub struct TrustedKey {
     pub revoked: bool,
 }
 
+/// Which policy is wanted, whoever signed it; anything where neither is said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Required {
+    /// The name that its manifest has to have.
+    pub name: Option<String>,
+    /// The lowest version that its manifest may have.
+    pub version: Option<Version>,
+}
+
+impl Required {
+    /// Whether something is said.
+    pub const fn is_something(&self) -> bool {
+        self.name.is_some() || self.version.is_some()
+    }
+
+    /// Whether a policy with this manifest is one that is wanted.
+    pub(crate) fn accepts(&self, manifest: Option<&Manifest>) -> bool {
+        let fits = |manifest: &Manifest| {
+            self.name.as_ref().is_none_or(|name| *name == manifest.name)
+                && self
+                    .version
+                    .as_ref()
+                    .is_none_or(|version| manifest.version >= *version)
+        };
+        !self.is_something() || manifest.is_some_and(fits)
+    }
+}
+
+/// In a sentence: `guard 1.4.0 or later`.
+impl fmt::Display for Required {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.as_deref().unwrap_or("a signed policy");
+        match &self.version {
+            Some(version) => write!(f, "{name} {version} or later"),
+            None => f.write_str(name),
+        }
+    }
+}
+
 /// Whom the host trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trust {
@@ -39,6 +83,8 @@ pub struct Trust {
     /// Policies that are refused whoever signed them: a policy's digest, which holds however often it is signed anew,
     /// or the digest of a whole file.
     pub revoked_policies: Vec<Digest>,
+    /// Which policy it has to be.
+    pub required: Required,
 }
 
 impl Trust {

@@ -47,6 +47,13 @@ enum Verb {
         after_help = "Example:\n  holdpoint policy sign guard.wasm --key team.pem --name guard --version 1.4.0 --out guard-1.4.0.wasm"
     )]
     Sign(Sign),
+    /// Writes a channel's document, which says that this is the current version and until when that is to be believed, and
+    /// its signature beside it.
+    #[command(
+        after_help = "Example:\n  holdpoint policy channel guard-1.4.0.wasm --key team.pem --channel stable --out stable.json\n\n\
+                      Publish both files with the policy. Write them anew before they expire, also where nothing changed."
+    )]
+    Channel(Channel),
     /// Says whether a file would be let in: by this host's configuration, or by one public key.
     #[command(after_help = "Example:\n  holdpoint policy verify guard-1.4.0.wasm --key team.pem.pub")]
     Verify {
@@ -136,6 +143,29 @@ struct Sign {
     out: PathBuf,
 }
 
+#[derive(Debug, Args)]
+struct Channel {
+    /// The policy, signed by the same key.
+    file: PathBuf,
+    /// The private key.
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    #[command(flatten)]
+    passphrase: Passphrase,
+    /// The channel's name, which stays the same at an address.
+    #[arg(long, value_name = "NAME")]
+    channel: String,
+    /// For how many days it is to be believed that there is nothing newer.
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
+    days: u16,
+    /// Where the policy lies, relative to the document or on the same host; default: beside it, under its file's name.
+    #[arg(long)]
+    location: Option<String>,
+    /// Where the document goes; its signature goes beside it, with .sig after the name. What is there is replaced.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
 /// Where a private key's passphrase is. Never an argument: every user of the machine can read those.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
@@ -167,6 +197,7 @@ impl PolicyArguments {
         match self.verb {
             Verb::Keygen { key, passphrase } => author::keygen(&key, &passphrase),
             Verb::Sign(sign) => author::sign(&sign),
+            Verb::Channel(channel) => author::channel(&channel),
             Verb::Verify {
                 file,
                 key: None,
@@ -176,7 +207,7 @@ impl PolicyArguments {
                 file,
                 key: Some(key),
                 json,
-            } => verify(&file, &only(&key)?, &configured()?, json),
+            } => verify(&file, &only(public_key(&key)?), &configured()?, json),
             Verb::Inspect { file, json } => show(&file, &configured()?, json),
             Verb::Install {
                 file,
@@ -194,11 +225,14 @@ impl PolicyArguments {
     }
 }
 
+fn public_key(path: &Path) -> Result<PublicKey, Box<dyn Error>> {
+    let text = std::fs::read_to_string(path).map_err(|error| about(path, error))?;
+    PublicKey::from_pem(&text).map_err(|error| about(path, error))
+}
+
 /// Trust in one key and nobody else.
-fn only(key: &Path) -> Result<Trust, Box<dyn Error>> {
-    let public = std::fs::read_to_string(key).map_err(|error| about(key, error))?;
-    let public = PublicKey::from_pem(&public).map_err(|error| about(key, error))?;
-    Ok(Trust {
+fn only(public: PublicKey) -> Trust {
+    Trust {
         signature: Signature::Required,
         keys: vec![TrustedKey {
             id: public.id().to_string(),
@@ -207,8 +241,8 @@ fn only(key: &Path) -> Result<Trust, Box<dyn Error>> {
             not_after: None,
             revoked: false,
         }],
-        revoked_policies: Vec::new(),
-    })
+        ..Trust::default()
+    }
 }
 
 fn verify(file: &Path, trust: &Trust, config: &Policy, json: bool) -> Done {

@@ -116,6 +116,16 @@ const KEYS: &[Key] = &[
         "Digests of policies that are refused whoever signed them: `\"sha256:…\"`.",
     ),
     key(
+        "policy.require.name",
+        "none",
+        "The only policy that may decide here, by the name in its manifest. With this or the next key, the shipped policy never decides: where no such policy is installed, every call is denied.",
+    ),
+    key(
+        "policy.require.version",
+        "none",
+        "The lowest version of it that may decide here, so that nobody can put an older one back in force: `\"1.4.0\"`.",
+    ),
+    key(
         "policy.grants",
         "`[\"deadline\", \"log\", \"session\", \"zerto\"]`",
         "The capabilities that the policy is lent. One that asks for more does not start, and every call is then denied.",

@@ -19,7 +19,7 @@ use crate::verdict::Verdict;
 
 pub use keys::reference;
 pub use layers::{Places, load};
-pub use trust::{Key, SignatureRule};
+pub use trust::{Key, Require, SignatureRule};
 pub use zerto::{LoginKind, Zerto};
 
 /// Everything that can be configured. Every key is described in `docs/configuration.md`, which is made from `keys`.
@@ -54,6 +54,8 @@ pub struct Policy {
     keys: BTreeMap<String, Key>,
     #[serde(skip_serializing)]
     revoked: Vec<Digest>,
+    #[serde(skip_serializing)]
+    require: Require,
     #[serde(skip_serializing)]
     store: Option<PathBuf>,
     #[serde(skip_serializing)]

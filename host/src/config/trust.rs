@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use holdpoint_artifact::{PublicKey, Signature, Trust, TrustedKey, UtcTime};
+use holdpoint_artifact::{PublicKey, Required, Signature, Trust, TrustedKey, UtcTime, Version};
 use serde::Deserialize;
 
 use super::layers::{data_directory, read_private};
@@ -17,6 +17,14 @@ pub enum SignatureRule {
     Required,
     /// An unsigned policy may pass; one that carries a signature still has to be signed rightly.
     NotRequired,
+}
+
+/// Which policy it has to be.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Require {
+    name: Option<String>,
+    version: Option<Version>,
 }
 
 /// A key that may sign policies.
@@ -48,7 +56,25 @@ impl Policy {
                 .map(|(id, key)| key.trusted(id))
                 .collect::<Result<_, _>>()?,
             revoked_policies: self.revoked.clone(),
+            required: self.required(),
         })
+    }
+
+    /// Which policy the host wants, whoever signed it.
+    pub fn required(&self) -> Required {
+        Required {
+            name: self.require.name.clone(),
+            version: self.require.version.clone(),
+        }
+    }
+
+    /// What an operator should know who trusts keys, and so means a policy of their own to decide, without saying which.
+    pub fn advice(&self) -> Option<&'static str> {
+        let unsaid = !self.keys.is_empty() && self.path.is_none() && !self.required().is_something();
+        unsaid.then_some(
+            "keys are trusted, and policy.require names no policy: where the store is removed, the shipped policy \
+             decides, and an older signed one may be put back in force by whoever can write the store",
+        )
     }
 
     /// The folder of the installed policies; none where neither it is configured nor there is a home directory.

@@ -95,6 +95,18 @@ pub(crate) fn make_file(path: &Path, mode: u32) -> Result<(), StoreError> {
     make().map_err(|cause: io::Error| StoreError::io(path, cause))
 }
 
+/// Removes a file, where there is one.
+pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
+    let remove = || {
+        step()?;
+        match fs::remove_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.and_then(|()| flush_folder_of(path)),
+        }
+    };
+    remove().map_err(|cause: io::Error| StoreError::io(path, cause))
+}
+
 /// Removes everything in a folder.
 pub(crate) fn empty(folder: &Path) -> Result<(), StoreError> {
     let empty = || {

@@ -142,8 +142,18 @@ impl Entry {
     }
 
     /// Whether this put its policy in force.
-    pub(crate) fn puts_in_force(&self) -> bool {
+    #[must_use]
+    pub fn puts_in_force(&self) -> bool {
         matches!(self.what, What::Install | What::Downgrade | What::Rollback)
+    }
+
+    /// The policy that it is about, in a sentence.
+    pub(crate) fn title(&self) -> String {
+        match (&self.name, &self.version, &self.digest) {
+            (Some(name), Some(version), _) => format!("{name} {version}"),
+            (_, _, Some(digest)) => digest.to_string(),
+            _ => "a policy".into(),
+        }
     }
 
     pub(crate) fn of(mut self, facts: &Facts) -> Self {

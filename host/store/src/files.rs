@@ -1,7 +1,7 @@
 //! The layout on disk, and the small files in it.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 use std::{fs, io};
 
 use holdpoint_artifact::{Digest, Facts};
@@ -62,13 +62,19 @@ impl Files {
         }
         disk::make_folder(&files.scratch(), 0o700)?;
         disk::empty(&files.scratch())?;
-        let mut key = [0; 32];
-        getrandom::fill(&mut key).map_err(|error| StoreError::io(&files.key(), io::Error::other(error)))?;
-        disk::replace(&files.scratch(), &files.key(), &key, 0o600)?;
-        files.write_revoked(&Revoked {
-            format: FORMAT,
-            ..Revoked::default()
-        })?;
+        if !files.key().exists() {
+            let mut key = [0; 32];
+            getrandom::fill(&mut key)
+                .map_err(|error| StoreError::io(&files.key(), io::Error::other(error)))?;
+            disk::replace(&files.scratch(), &files.key(), &key, 0o600)?;
+        }
+        // A store that lost its policies has not lost what was revoked.
+        if !files.revoked_file().exists() {
+            files.write_revoked(&Revoked {
+                format: FORMAT,
+                ..Revoked::default()
+            })?;
+        }
         disk::make_folder(&files.objects(), files.folder)?;
         Ok(files)
     }
@@ -100,6 +106,15 @@ impl Files {
 
     fn history_file(&self) -> PathBuf {
         self.root.join("history.jsonl")
+    }
+
+    fn failure_file(&self) -> PathBuf {
+        self.root.join("failure.json")
+    }
+
+    /// Why a policy was not compiled when that was tried last.
+    fn not_compiled_file(&self, policy: Digest) -> PathBuf {
+        self.object(policy).join("not-compiled")
     }
 
     fn revoked_file(&self) -> PathBuf {
@@ -193,6 +208,39 @@ impl Files {
         self.read_json(&self.object(digest).join("facts.json"))
     }
 
+    /// The last change, where that failed.
+    pub(crate) fn failure(&self) -> Result<Option<Entry>, StoreError> {
+        self.read_json(&self.failure_file())
+    }
+
+    pub(crate) fn write_failure(&self, entry: &Entry) -> Result<(), StoreError> {
+        self.write_json(&self.failure_file(), entry)
+    }
+
+    pub(crate) fn forget_failure(&self) -> Result<(), StoreError> {
+        disk::remove(&self.failure_file())
+    }
+
+    /// Why a policy was not compiled when that was tried last, and when that was.
+    pub(crate) fn not_compiled(&self, policy: Digest) -> Result<Option<(String, SystemTime)>, StoreError> {
+        let path = self.not_compiled_file(policy);
+        let Some((why, metadata)) = disk::read_with_metadata(&path, SMALL)? else {
+            return Ok(None);
+        };
+        let when = metadata
+            .modified()
+            .map_err(|cause| StoreError::io(&path, cause))?;
+        Ok(Some((String::from_utf8_lossy(&why).into_owned(), when)))
+    }
+
+    pub(crate) fn write_not_compiled(&self, policy: Digest, why: &str) -> Result<(), StoreError> {
+        self.write(&self.not_compiled_file(policy), why.as_bytes())
+    }
+
+    pub(crate) fn forget_not_compiled(&self, policy: Digest) -> Result<(), StoreError> {
+        disk::remove(&self.not_compiled_file(policy))
+    }
+
     pub(crate) fn append(&self, entry: &Entry) -> Result<(), StoreError> {
         let path = self.history_file();
         let line = serde_json::to_string(entry)
@@ -207,6 +255,11 @@ impl Files {
         Ok(lines
             .filter_map(|line| serde_json::from_slice(line).ok())
             .collect())
+    }
+
+    /// What the history says was put in force last.
+    pub(crate) fn last_in_force(&self) -> Result<Option<Entry>, StoreError> {
+        Ok(self.history()?.into_iter().rfind(Entry::puts_in_force))
     }
 
     /// A small JSON file; none where there is no such file.

@@ -8,7 +8,9 @@
 //! objects/<sha256>/facts.json    its name, version and key, for lists
 //! objects/<sha256>/policy.cwasm  its compiled code
 //! objects/<sha256>/compiled.json for what that was made, authenticated with the store's key
+//! objects/<sha256>/not-compiled  why there is no compiled code, where it could not be made
 //! history.jsonl                  what happened, one line each, only ever appended to
+//! failure.json                   the last change, where that failed
 //! revoked.json                   what was revoked here
 //! channels.json                  what was last seen of each channel
 //! key, lock, tmp/                the store's own key, the writers' lock, and where files are written before a rename

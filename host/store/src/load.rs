@@ -1,7 +1,7 @@
 //! What is in force, as the hook loads it.
 
 use std::fmt;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use holdpoint_artifact::{Digest, Facts, LARGEST, Refusal, UtcTime};
 use thiserror::Error;
@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::admission::Admission;
 use crate::compiled::{Build, Compiler, Failed, Recompile};
 use crate::disk;
-use crate::entries::{Entry, What, title};
+use crate::entries::{Entry, title};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -24,6 +24,8 @@ pub struct Loaded {
     pub code: Result<Vec<u8>, Recompile>,
     /// Where this is not the policy that was put in force.
     pub fallback: Option<Fallback>,
+    /// The last change, where that failed.
+    pub failed: Option<Entry>,
 }
 
 /// The policy that was put in force is broken, so the last good one is in force.
@@ -42,6 +44,12 @@ pub enum LoadError {
     /// Nothing was ever installed.
     #[error("no policy is installed in the store; install one: holdpoint policy install FILE")]
     Nothing,
+    /// One was installed, and what says so is gone. Going on as if there never was one would be a silent change.
+    #[error(
+        "{0} was put in force in the store, and the file that says what is in force is missing; put a policy in force \
+         again: holdpoint policy rollback VERSION, or holdpoint policy install FILE"
+    )]
+    Deactivated(String),
     /// The gate turns the active policy away (it expired, it was revoked, its key is trusted no more). That is a
     /// decision and no accident, so nothing else takes its place by itself.
     #[error("the policy in force was refused: {0} (install another, or go back: holdpoint policy rollback)")]
@@ -52,6 +60,9 @@ pub enum LoadError {
     /// There is no compiled code, and it could not be made.
     #[error("the policy in force was not compiled: {0}")]
     Compile(#[from] Failed),
+    /// Another process tried while this one waited for it. Each trying in turn would keep all that wait from answering.
+    #[error("the policy in force was not compiled: {0}")]
+    CompiledInVain(String),
     /// There is compiled code, made just now, and it cannot be used.
     #[error("the policy in force was compiled, and yet: {0}")]
     Code(#[from] Recompile),
@@ -75,6 +86,8 @@ pub enum Trouble {
     },
     /// The last change failed, and nothing came after it.
     NotChanged(Entry),
+    /// The policy in force has no compiled code for this host, and could not be compiled when that was tried last.
+    NotCompiled(String),
     /// The policy in force came from a channel that has not been heard of for longer than it said it would be silent.
     Stale {
         /// The channel's address.
@@ -100,16 +113,17 @@ impl Store {
             facts,
             wasm,
             fallback,
+            failed: self.files.failure()?,
         })
     }
 
     /// The same, with compiled code in any case: where there is none, one process makes it and all others wait, each
-    /// until its own deadline.
+    /// until its own deadline. Where it cannot be made, none of those that waited tries again.
     ///
     /// # Errors
     ///
-    /// As [`Store::load_active`]; [`LoadError::Compile`] where the code cannot be made, and [`StoreError::Busy`] where
-    /// another process was not done in time.
+    /// As [`Store::load_active`]; [`LoadError::Compile`] and [`LoadError::CompiledInVain`] where the code cannot be made,
+    /// and [`StoreError::Busy`] where another process was not done in time.
     pub fn compile_once(
         &self,
         admission: &Admission<'_>,
@@ -121,9 +135,15 @@ impl Store {
         if loaded.code.is_ok() {
             return Ok(loaded);
         }
+        let begun = SystemTime::now();
         let lock = self.write_until(deadline)?;
         let mut loaded = self.load_active(admission, build)?;
         if loaded.code.is_err() {
+            if let Some((why, when)) = self.files.not_compiled(loaded.facts.digest)?
+                && when >= begun
+            {
+                return Err(LoadError::CompiledInVain(why));
+            }
             let compiler = Compiler {
                 timeout: compiler
                     .timeout
@@ -134,6 +154,15 @@ impl Store {
             loaded.code = Ok(self.code(loaded.facts.digest, build)?);
         }
         Ok(loaded)
+    }
+
+    /// The last change, where that failed.
+    ///
+    /// # Errors
+    ///
+    /// Where the store cannot be read.
+    pub fn failed(&self) -> Result<Option<Entry>, StoreError> {
+        self.files.failure()
     }
 
     /// What is wrong, for `doctor` and the log; nothing where all is well.
@@ -154,13 +183,11 @@ impl Store {
 
     /// What went wrong after the policy in force was installed.
     fn later_troubles(&self, admission: &Admission<'_>) -> Result<Vec<Trouble>, StoreError> {
-        let last = self
-            .history()?
-            .into_iter()
-            .rfind(|entry| entry.what != What::Revoke);
-        let failed = last.filter(|entry| entry.what == What::Failure);
+        let failed = self.files.failure()?;
         let mut troubles: Vec<_> = failed.map(Trouble::NotChanged).into_iter().collect();
         if let Some(activation) = self.files.activation()? {
+            let not_compiled = self.files.not_compiled(activation.facts.digest)?;
+            troubles.extend(not_compiled.map(|(why, _)| Trouble::NotCompiled(why)));
             let from = activation.entry.from.unwrap_or_default();
             let seen = self.files.channels()?.remove(&from);
             troubles.extend(
@@ -176,7 +203,10 @@ impl Store {
 
     /// The bytes and facts of what decides.
     fn pick(&self, admission: &Admission<'_>) -> Result<(Vec<u8>, Facts, Option<Fallback>), LoadError> {
-        let activation = self.files.activation()?.ok_or(LoadError::Nothing)?;
+        let Some(activation) = self.files.activation()? else {
+            let before = self.files.last_in_force()?;
+            return Err(before.map_or(LoadError::Nothing, |entry| LoadError::Deactivated(entry.title())));
+        };
         let why = match self.admitted(activation.facts.digest, admission) {
             Ok(admitted) => {
                 let (wasm, facts) = admitted?;
@@ -236,6 +266,7 @@ impl fmt::Display for Trouble {
                 "the last change of the policy failed ({}); what was in force before still is",
                 entry.why.as_deref().unwrap_or("no reason was written down")
             ),
+            Self::NotCompiled(why) => write!(f, "the policy in force could not be compiled ({why})"),
             Self::Stale { channel, expired } => write!(
                 f,
                 "nothing was heard of the channel {channel} since {expired}, when it should have been renewed: its \

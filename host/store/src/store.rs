@@ -171,21 +171,20 @@ impl Store {
     ) -> Result<Changed, ChangeError> {
         let facts = admission.admit(bytes, &self.files.revoked()?)?;
         let activation = self.files.activation()?;
-        let before = activation.as_ref().map(Activation::facts);
-        if before
+        let before = match &activation {
+            Some(activation) => Some(activation.facts()),
+            None => self.lost()?,
+        };
+        if activation
             .as_ref()
-            .is_some_and(|before| before.digest == facts.digest)
+            .is_some_and(|active| active.facts.digest == facts.digest)
         {
             self.files.keep(bytes, &facts)?;
             self.compile_for(lock, bytes, &facts, change)?;
-            if self
-                .files
-                .history()?
-                .last()
-                .is_some_and(|last| last.what == What::Failure)
-            {
+            if self.files.failure()?.is_some() {
                 let entry = Entry::now(What::Confirmed).of(&facts).from(origin);
                 self.files.append(&entry)?;
+                self.files.forget_failure()?;
             }
             return Ok(Changed {
                 now: facts,
@@ -193,7 +192,10 @@ impl Store {
                 what: None,
             });
         }
-        let newer = before.as_ref().is_none_or(|before| follows(&facts, before));
+        // Putting the lost one back in force is no downgrade.
+        let newer = before
+            .as_ref()
+            .is_none_or(|before| before.digest == facts.digest || follows(&facts, before));
         let what = match (&before, newer) {
             (Some(before), false) if !change.allow_downgrade => {
                 return Err(ChangeError::Downgrade {
@@ -249,10 +251,11 @@ impl Store {
         compile: Option<(&Build<'_>, &Compiler<'_>)>,
         admission: &Admission<'_>,
     ) -> Result<Changed, ChangeError> {
-        let activation = self.files.activation()?.ok_or(StoreError::NoWayBack)?;
-        let target = match to {
-            Some(which) => self.find(which)?,
-            None => *activation.earlier.first().ok_or(StoreError::NoWayBack)?,
+        let activation = self.files.activation()?;
+        let target = match (to, &activation) {
+            (Some(which), _) => self.find(which)?,
+            (None, Some(active)) => *active.earlier.first().ok_or(StoreError::NoWayBack)?,
+            (None, None) => return Err(StoreError::NoWayBack.into()),
         };
         let (bytes, facts) = self.admitted(target, admission)??;
         let change = Change {
@@ -260,8 +263,10 @@ impl Store {
             compile,
         };
         self.compile_for(lock, &bytes, &facts, change)?;
-        let earlier = self.ways_back_from(&facts, &activation);
-        let before = Some(activation.facts());
+        let earlier = activation
+            .as_ref()
+            .map_or_else(Vec::new, |active| self.ways_back_from(&facts, active));
+        let before = activation.as_ref().map(Activation::facts);
         let kept = KeptFacts::new(&facts, Digest::of(&bytes));
         self.put_in_force(kept, earlier, Entry::now(What::Rollback).of(&facts))?;
         Ok(Changed {
@@ -360,8 +365,16 @@ impl Store {
         disk::empty(&self.files.scratch())?;
         if let Some(entry) = self.unwritten(&self.files.history()?)? {
             self.files.append(&entry)?;
+            self.files.forget_failure()?;
         }
         Ok(lock)
+    }
+
+    /// What was in force, where the file that says so is gone: what comes after it must be newer all the same.
+    fn lost(&self) -> Result<Option<Facts>, StoreError> {
+        let digest = self.files.last_in_force()?.and_then(|entry| entry.digest);
+        let kept = digest.and_then(|digest| self.files.facts(digest).ok().flatten());
+        Ok(kept.map(KeptFacts::facts))
     }
 
     fn put_in_force(&self, facts: KeptFacts, earlier: Vec<Digest>, entry: Entry) -> Result<(), StoreError> {
@@ -371,8 +384,9 @@ impl Store {
             earlier,
             entry: entry.clone(),
         })?;
-        // It is in force. A history that cannot be written now is caught up by the next writer.
+        // It is in force. What cannot be written now is caught up by the next writer.
         let _ = self.files.append(&entry);
+        let _ = self.files.forget_failure();
         Ok(())
     }
 
@@ -427,6 +441,7 @@ impl Store {
         if !repeated {
             let _ = self.files.append(&entry);
         }
+        let _ = self.files.write_failure(&entry);
     }
 }
 

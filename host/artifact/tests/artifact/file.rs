@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use holdpoint_artifact::{
-    Admitted, Contract, KeyPair, Manifest, Refusal, Signature, Trust, TrustedKey, UtcTime, Version, gate,
-    sign,
+    Admitted, Contract, KeyPair, Manifest, Refusal, Required, Signature, Trust, TrustedKey, UtcTime, Version,
+    gate, sign,
 };
 
 pub(crate) const NOW: UtcTime = UtcTime::from_unix(1_800_000_000);
@@ -51,6 +51,7 @@ pub(crate) fn trust() -> Trust {
         signature: Signature::Required,
         keys: vec![trusted(&KEY)],
         revoked_policies: Vec::new(),
+        required: Required::default(),
     }
 }
 

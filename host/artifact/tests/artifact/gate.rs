@@ -1,8 +1,8 @@
 //! What passes, and each refusal with a file made for it.
 
 use holdpoint_artifact::{
-    CATALOG_SECTION, Digest, KeyPair, LARGEST, MANIFEST_SECTION, Manifest, Refusal, Trust, TrustedKey,
-    Version, gate, sign, with_manifest,
+    CATALOG_SECTION, Digest, KeyPair, LARGEST, MANIFEST_SECTION, Manifest, Refusal, Required, Trust,
+    TrustedKey, Version, gate, sign, with_manifest,
 };
 
 use crate::file::*;
@@ -312,5 +312,49 @@ fn the_order_decides_which_refusal_is_told() {
     assert!(matches!(
         refused(&sign(&greedy, &manifest(), &KEY).unwrap()),
         Refusal::NotAPolicy { .. }
+    ));
+}
+
+#[test]
+fn a_policy_that_is_required_by_name_and_version_is_that_or_later() {
+    let manifest = manifest();
+    let wants = |name: Option<&str>, version: Option<Version>| Trust {
+        required: Required {
+            name: name.map(Into::into),
+            version,
+        },
+        ..trust()
+    };
+    let Version {
+        major, minor, patch, ..
+    } = manifest.version;
+    let next = Version::new(major, minor, patch + 1);
+    for trust in [
+        wants(Some(&manifest.name), None),
+        wants(None, Some(manifest.version.clone())),
+        wants(Some(&manifest.name), Some(Version::new(0, 0, 1))),
+    ] {
+        assert!(pass(&signed(), &trust).is_ok(), "{}", trust.required);
+    }
+    for trust in [
+        wants(Some("another"), None),
+        wants(Some(&manifest.name), Some(next.clone())),
+        wants(None, Some(next)),
+    ] {
+        let refusal = pass(&signed(), &trust).unwrap_err();
+        assert!(matches!(refusal, Refusal::OtherPolicy { .. }), "{refusal}");
+        assert!(
+            refusal.to_string().contains(&trust.required.to_string()),
+            "{refusal}"
+        );
+    }
+    // What says of itself neither name nor version cannot be it.
+    let trust = Trust {
+        required: wants(None, Some(Version::new(0, 0, 0))).required,
+        ..lenient()
+    };
+    assert!(matches!(
+        pass(&component(), &trust),
+        Err(Refusal::OtherPolicy { .. })
     ));
 }

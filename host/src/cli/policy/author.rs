@@ -5,11 +5,15 @@ use std::error::Error;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use holdpoint_artifact::{KeyPair, Manifest, Trust, Version, catalog_of, inspect, sign as signed};
+use holdpoint_artifact::{KeyPair, Manifest, Trust, Version, catalog_of, gate, inspect, sign as signed};
+use holdpoint_store::pull;
 
-use super::{Done, Passphrase, Sign, about, now, print, read};
+use super::{Channel, Done, Passphrase, Sign, about, now, only, print, read};
 use crate::{private, runtime};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Makes a key pair: the private key's file for its owner only, the public key's beside it.
 pub(super) fn keygen(path: &Path, passphrase: &Passphrase) -> Done {
@@ -49,11 +53,7 @@ pub(super) fn sign(arguments: &Sign) -> Done {
     };
     let file = signed(&component, &manifest, &key).map_err(|error| in_component(&error))?;
     let out = &arguments.out;
-    // By rename, so that nobody ever reads half a policy.
-    let fresh = beside(out, ".new");
-    fs::write(&fresh, &file)
-        .and_then(|()| fs::rename(&fresh, out))
-        .map_err(|error| about(out, error))?;
+    replace(out, &file)?;
     print(&format!(
         "{}: {} {}, signed by {}\n",
         out.display(),
@@ -61,6 +61,45 @@ pub(super) fn sign(arguments: &Sign) -> Done {
         manifest.version,
         key.public().id()
     ))
+}
+
+/// Writes a channel's document and its signature. It names only what a host that trusts this key lets in.
+pub(super) fn channel(arguments: &Channel) -> Done {
+    let file = &arguments.file;
+    let bytes = read(file)?;
+    let key = private_key(&arguments.key, &arguments.passphrase)?;
+    let grants = runtime::CAPABILITIES.map(str::to_owned);
+    let admitted = gate(&bytes, &only(key.public()), &runtime::contract(&grants), now());
+    let facts = admitted.map_err(|refusal| about(file, refusal))?.into_facts();
+    let location = match (&arguments.location, file.file_name()) {
+        (Some(location), _) => location.clone(),
+        (None, Some(name)) => name.to_string_lossy().into_owned(),
+        (None, None) => return Err(about(file, "has no name; say where it lies with --location")),
+    };
+    let issued = now();
+    let expires = issued.plus(DAY * u32::from(arguments.days));
+    let document = pull::Channel::of(&facts, &arguments.channel, &location, issued, expires)
+        .ok_or_else(|| about(file, "has no manifest"))?;
+    let (document, signature) = document.sign(&key)?;
+    let (out, beside) = (&arguments.out, beside(&arguments.out, ".sig"));
+    replace(out, &document)?;
+    replace(&beside, signature.as_bytes())?;
+    print(&format!(
+        "{}: {} is current in the channel {}, to be believed until {expires}\n{}: its signature, by {}\n",
+        out.display(),
+        holdpoint_store::title(&facts),
+        arguments.channel,
+        beside.display(),
+        key.public().id()
+    ))
+}
+
+/// Writes a file whole: by rename, so that nobody ever reads half of it.
+fn replace(path: &Path, bytes: &[u8]) -> Done {
+    let fresh = beside(path, ".new");
+    fs::write(&fresh, bytes)
+        .and_then(|()| fs::rename(&fresh, path))
+        .map_err(|error| about(path, error))
 }
 
 /// The version of the contract that a component is built against.

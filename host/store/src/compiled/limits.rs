@@ -26,6 +26,8 @@ pub(super) fn limit(command: &mut Command, memory: u64, time: Duration, file: u6
     ];
     #[cfg(target_vendor = "apple")]
     let _ = memory;
+    #[cfg(target_os = "linux")]
+    let parent = rustix::process::getpid();
     // SAFETY: runs in the child between fork and exec. It allocates nothing, takes no lock and only makes system calls.
     unsafe {
         command.pre_exec(move || {
@@ -35,6 +37,15 @@ pub(super) fn limit(command: &mut Command, memory: u64, time: Duration, file: u6
                     maximum: Some(most),
                 };
                 setrlimit(resource, limit)?;
+            }
+            // Nobody would look at what it makes, once whoever started it has ended, however that came about.
+            #[cfg(target_os = "linux")]
+            {
+                use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+                set_parent_process_death_signal(Some(Signal::KILL))?;
+                if getppid() != Some(parent) {
+                    return Err(std::io::ErrorKind::BrokenPipe.into());
+                }
             }
             Ok(())
         });

@@ -48,6 +48,8 @@ pub struct Compiler<'a> {
     pub timeout: Duration,
     /// How much address space it may use, in bytes.
     pub memory: u64,
+    /// Says what keeps the host from loading code that was just made, where something does.
+    pub loads: fn(&[u8]) -> Result<(), String>,
 }
 
 /// Why kept code is not used, so that it has to be made anew.
@@ -92,8 +94,18 @@ pub enum Failed {
         cause: ChildError,
     },
     /// What it wrote is not compiled code of this policy.
-    #[error("{0} wrote no compiled code of this policy for this host; are they of the same release?")]
+    #[error("{0} wrote no compiled code of this policy; is it of the same release as holdpoint?")]
     Result(PathBuf),
+    /// The host cannot run what it wrote.
+    #[error(
+        "{program} wrote code that this host cannot run ({cause}); is it of the same release as holdpoint?"
+    )]
+    Foreign {
+        /// The program.
+        program: PathBuf,
+        /// The host's words.
+        cause: String,
+    },
     /// Something is wrong with the store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -128,10 +140,26 @@ impl Store {
         Ok(code)
     }
 
-    /// Compiles bytes that the gate let in, and keeps the code.
+    /// Compiles bytes that the gate let in, and keeps the code, or why there is none.
     pub(crate) fn compile(
         &self,
         _: &Lock,
+        bytes: &[u8],
+        policy: Digest,
+        build: &Build<'_>,
+        compiler: &Compiler<'_>,
+    ) -> Result<(), Failed> {
+        let done = self.try_compile(bytes, policy, build, compiler);
+        // Best effort: a store that cannot be written cannot tell of it either.
+        let _ = match &done {
+            Ok(()) => self.files.forget_not_compiled(policy),
+            Err(error) => self.files.write_not_compiled(policy, &error.to_string()),
+        };
+        done
+    }
+
+    fn try_compile(
+        &self,
         bytes: &[u8],
         policy: Digest,
         build: &Build<'_>,
@@ -142,8 +170,12 @@ impl Store {
         let program_metadata = fs::metadata(program).map_err(unusable)?;
         owner::check(program, &program_metadata)?;
 
-        // Emptied by whoever takes the lock next, should this process not live to do it.
-        let workplace = self.files.scratch().join("compile");
+        // Emptied by whoever takes the lock next, should this process not live to do it. The name is its own, so that a
+        // program that outlives this process writes nowhere else.
+        let workplace = self
+            .files
+            .scratch()
+            .join(format!("compile-{}", std::process::id()));
         disk::make_folder(&workplace, 0o700)?;
         let source = workplace.join("policy.wasm");
         disk::replace(&self.files.scratch(), &source, bytes, 0o600)?;
@@ -162,6 +194,10 @@ impl Store {
         if !has_header(&code, file, build) {
             return Err(Failed::Result(program.to_owned()));
         }
+        (compiler.loads)(&code).map_err(|cause| Failed::Foreign {
+            program: program.to_owned(),
+            cause,
+        })?;
         let record = Record::new(policy, file, build, Digest::of(&code), &self.key()?);
         let (record_path, code_path) = paths(&self.files.object(policy));
         self.files.write(&code_path, &code)?;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use holdpoint_artifact::{KeyPair, UtcTime};
 use holdpoint_store::pull::{Channel, ChannelError, FetchError, Network, PullError, Reference};
 use holdpoint_store::{Change, ChangeError, Changed, Target, Trouble, What};
+use mirror_sim::{Answer, Site};
 
 use crate::common::{DOWNGRADE, House, PLAIN};
 use crate::policies::{Team, manifest};
-use crate::server::{Answer, Site};
 
 const NETWORK: Network<'static> = Network {
     ca_file: None,

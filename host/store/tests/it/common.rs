@@ -98,6 +98,7 @@ pub(crate) fn compiler(program: &Path) -> Compiler<'_> {
         program,
         timeout: Duration::from_secs(60),
         memory: 1 << 30,
+        loads: |_| Ok(()),
     }
 }
 

@@ -1,11 +1,14 @@
 //! Compiled code: made once, under limits, and not used where anything about it is wrong.
 
-use std::fs;
-use std::thread;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
+use std::{env, fs, thread};
 
 use holdpoint_store::{
     Build, Change, ChangeError, ChildError, Compiler, Failed, LoadError, Loaded, Recompile, StoreError,
+    Trouble,
 };
 
 use crate::common::{BUILD, House, PLAIN, compiler, soon};
@@ -232,6 +235,113 @@ fn of_many_at_once_one_compiles() {
         }
     });
     assert_eq!(house.runs("compile"), 1);
+}
+
+#[test]
+fn where_one_of_many_cannot_compile_none_of_them_tries_again() {
+    let house = House::new();
+    house.install("1.0.0");
+    let program = house.program("failing", "sleep 0.5; echo it cannot be done >&2; exit 3");
+    let load = || {
+        let admission = house.team.admission();
+        let failed = house
+            .store
+            .compile_once(&admission, &BUILD, &compiler(&program), soon());
+        let error = failed.unwrap_err().to_string();
+        assert!(error.contains("it cannot be done"), "{error}");
+    };
+    let together = Barrier::new(16);
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                together.wait();
+                load();
+            });
+        }
+    });
+    assert_eq!(house.runs("failing"), 1);
+    let troubles = house.store.troubles(&house.team.admission());
+    assert!(
+        matches!(troubles.as_slice(), [Trouble::NotCompiled(_)]),
+        "{troubles:?}"
+    );
+
+    // Whoever comes later does, since it may have been mended.
+    load();
+    assert_eq!(house.runs("failing"), 2);
+    let program = house.program("compile", "");
+    let admission = house.team.admission();
+    let made = house
+        .store
+        .compile_once(&admission, &BUILD, &compiler(&program), soon());
+    assert!(made.unwrap().code.is_ok());
+    assert_eq!(house.store.troubles(&admission), []);
+}
+
+#[test]
+fn code_that_the_host_cannot_load_is_not_kept() {
+    let house = House::new();
+    house.install("1.0.0");
+    let program = house.program("compile", "");
+    let compiler = Compiler {
+        loads: |code| Err(format!("{} bytes of another engine", code.len())),
+        ..compiler(&program)
+    };
+    let change = Change {
+        compile: Some((&BUILD, &compiler)),
+        ..PLAIN
+    };
+    let refused = house.put(&house.team.policy("1.1.0"), change);
+    let Err(ChangeError::Compile(Failed::Foreign { cause, .. })) = refused else {
+        panic!("{refused:?}")
+    };
+    assert!(cause.contains("of another engine"), "{cause}");
+    assert_eq!(house.in_force(), "1.0.0");
+}
+
+/// Not a test by itself: compiles with what the environment names, and is ended before it is done.
+#[test]
+#[ignore = "started by the test below"]
+fn compile_without_end() {
+    let house = House::new();
+    house.install("1.0.0");
+    let program = PathBuf::from(env::var("COMPILER").unwrap());
+    let _ = house
+        .store
+        .compile_once(&house.team.admission(), &BUILD, &compiler(&program), soon());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_compiler_ends_with_whoever_started_it() {
+    let house = House::new();
+    let alive = house.path("alive");
+    let program = house.program(
+        "slow",
+        &format!(
+            "while :; do date > {}; read -t 0.02 <> <(:); done",
+            alive.display()
+        ),
+    );
+    let mut host = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "compiled::compile_without_end", "--ignored"])
+        .env("COMPILER", &program)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !alive.exists() {
+        assert!(Instant::now() < patience, "the compiler was not started");
+        thread::sleep(Duration::from_millis(5));
+    }
+    host.kill().unwrap();
+    host.wait().unwrap();
+    // What it had begun to write may still come.
+    thread::sleep(Duration::from_millis(300));
+    let _ = fs::remove_file(&alive);
+    thread::sleep(Duration::from_millis(300));
+    assert!(!alive.exists(), "the compiler still runs");
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use std::fs;
 
 use holdpoint_artifact::Refusal;
-use holdpoint_store::{LoadError, Store, StoreError, Trouble};
+use holdpoint_store::{ChangeError, LoadError, Store, StoreError, Target, Trouble, What, Which};
 
-use crate::common::{BUILD, House};
+use crate::common::{BUILD, House, PLAIN};
 use crate::policies::manifest;
 
 #[test]
@@ -88,4 +88,81 @@ fn what_has_expired_is_refused_and_nothing_takes_its_place() {
         matches!(revoked, Err(LoadError::Refused(Refusal::RevokedKey { .. }))),
         "{revoked:?}"
     );
+}
+
+#[test]
+fn a_store_that_lost_what_is_in_force_is_not_taken_for_an_empty_one() {
+    let house = House::new();
+    house.install("1.0.0");
+    let second = house.install("1.1.0");
+    let admission = house.team.admission();
+    let lose = || fs::remove_file(house.store.root().join("active")).unwrap();
+    lose();
+    let lost = house.store.load_active(&admission, &BUILD);
+    assert!(
+        matches!(&lost, Err(LoadError::Deactivated(which)) if which == "guard 1.1.0"),
+        "{lost:?}"
+    );
+    let troubles = house.store.troubles(&admission);
+    assert!(
+        matches!(troubles.as_slice(), [Trouble::Unusable(_)]),
+        "{troubles:?}"
+    );
+
+    // What takes its place has to be newer, as ever.
+    let older = house.put(&house.team.policy("1.0.5"), PLAIN);
+    assert!(matches!(older, Err(ChangeError::Downgrade { .. })), "{older:?}");
+    assert_eq!(house.put(&second, PLAIN).unwrap().what, Some(What::Install));
+    assert_eq!(house.in_force(), "1.1.0");
+
+    lose();
+    let unnamed = house.store.rollback(None, None, &admission);
+    assert!(
+        matches!(unnamed, Err(ChangeError::Store(StoreError::NoWayBack))),
+        "{unnamed:?}"
+    );
+    let first = Which::Version("1.0.0".parse().unwrap());
+    house.store.rollback(Some(&first), None, &admission).unwrap();
+    assert_eq!(house.in_force(), "1.0.0");
+}
+
+#[test]
+fn a_store_that_lost_its_policies_keeps_what_was_revoked() {
+    let house = House::new();
+    let policy = house.install("1.0.0");
+    house.store.revoke(&Target::Key("team".into()), "lost").unwrap();
+    fs::remove_dir_all(house.store.root().join("objects")).unwrap();
+    let store = Store::create(house.store.root()).unwrap();
+    let refused = store.install(&policy, "a file", PLAIN, &house.team.admission());
+    assert!(
+        matches!(refused, Err(ChangeError::Refused(Refusal::RevokedKey { .. }))),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_change_that_failed_is_told_at_every_start_until_one_succeeds() {
+    let house = House::new();
+    let current = house.install("1.1.0");
+    let told = || {
+        let loaded = house.store.load_active(&house.team.admission(), &BUILD).unwrap();
+        loaded.failed.and_then(|entry| entry.why)
+    };
+    assert_eq!(told(), None);
+    house.put(&house.team.policy("1.0.0"), PLAIN).unwrap_err();
+    assert!(told().unwrap().contains("is not newer than"));
+    let troubles = house.store.troubles(&house.team.admission());
+    assert!(
+        matches!(troubles.as_slice(), [Trouble::NotChanged(_)]),
+        "{troubles:?}"
+    );
+    house.put(b"nothing", PLAIN).unwrap_err();
+    assert!(told().unwrap().contains("is not WebAssembly"));
+    assert_eq!(house.put(&current, PLAIN).unwrap().what, None);
+    assert_eq!(told(), None);
+    assert_eq!(house.store.troubles(&house.team.admission()), []);
+
+    house.put(b"nothing", PLAIN).unwrap_err();
+    house.install("1.2.0");
+    assert_eq!(told(), None);
 }

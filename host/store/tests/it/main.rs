@@ -10,5 +10,4 @@ mod loading;
 mod permissions;
 mod policies;
 mod registries;
-mod server;
 mod stops;

@@ -9,8 +9,9 @@ use std::thread;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+/// What comes back for a path.
 #[derive(Clone)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// This body.
     Body(Vec<u8>),
     /// Bytes without end.
@@ -25,18 +26,27 @@ pub(crate) enum Answer {
 
 /// Serves what was put under a path, and remembers what it was asked.
 #[derive(Clone, Default)]
-pub(crate) struct Site {
+pub struct Site {
     answers: Arc<Mutex<HashMap<String, Answer>>>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Site {
-    pub(crate) fn put(&self, path: &str, answer: Answer) {
+    /// Answers so under this path from now on.
+    ///
+    /// # Panics
+    ///
+    /// Where another of its threads did.
+    pub fn put(&self, path: &str, answer: Answer) {
         self.answers.lock().unwrap().insert(path.into(), answer);
     }
 
     /// Asks for a token before it gives the body that is there.
-    pub(crate) fn guard(&self, path: &str, challenge: &str) {
+    ///
+    /// # Panics
+    ///
+    /// Where another of its threads did.
+    pub fn guard(&self, path: &str, challenge: &str) {
         let mut answers = self.answers.lock().unwrap();
         if let Some(Answer::Body(body)) = answers.get(path).cloned() {
             answers.insert(path.into(), Answer::Guarded(body, challenge.into()));
@@ -44,17 +54,29 @@ impl Site {
     }
 
     /// The head of every request, in lower case.
-    pub(crate) fn asked(&self) -> Vec<String> {
+    ///
+    /// # Panics
+    ///
+    /// Where another of its threads did.
+    pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 
     /// Serves on a port of this machine, as long as the tests run.
-    pub(crate) fn serve(&self) -> SocketAddr {
+    ///
+    /// # Panics
+    ///
+    /// Where this machine has no port left.
+    pub fn serve(&self) -> SocketAddr {
         self.serve_with(Some)
     }
 
     /// The same with TLS. Gives the certificate, in PEM form.
-    pub(crate) fn serve_tls(&self) -> (SocketAddr, String) {
+    ///
+    /// # Panics
+    ///
+    /// Where this machine has no port left.
+    pub fn serve_tls(&self) -> (SocketAddr, String) {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
