@@ -1,6 +1,7 @@
 //! The command line.
 
 mod policy;
+mod test;
 
 use std::env;
 use std::ffi::OsString;
@@ -20,8 +21,8 @@ use crate::{hook, session};
     after_help = "Without arguments, holdpoint is the hook: it reads one event on standard input and answers.\n\n\
                   Example:\n  holdpoint hook < event.json\n\n\
                   Exit codes: 0, the answer is what was printed (nothing: no objection); 2, the call is blocked and \
-                  the reason is on standard error, or the command line is wrong; 3, \
-                  a command other than the hook could not do what was asked."
+                  the reason is on standard error, or the command line is wrong; 1, a trial of \
+                  a policy found something; 3, a command other than the hook could not do what was asked."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -42,6 +43,12 @@ enum Command {
     },
     /// Makes, checks, installs and takes back policies.
     Policy(policy::PolicyArguments),
+    /// Runs cases against a policy: in the hook's sandbox, with the host's answers from a script.
+    #[command(
+        after_help = "Example:\n  holdpoint test guard.wasm cases --filter powerOff\n\nExit codes: 0, every case came out as it \
+                      says; 1, one did not; 3, the policy or a file cannot be used."
+    )]
+    Test(test::TestArguments),
     /// The session tally: how many of a session's tool calls failed.
     #[command(subcommand)]
     Session(Session),
@@ -138,6 +145,9 @@ pub fn run(started: Instant) -> ExitCode {
         Ok(Arguments {
             command: Some(Command::Policy(arguments)),
         }) => policy::run(arguments),
+        Ok(Arguments {
+            command: Some(Command::Test(arguments)),
+        }) => test::run(&arguments),
         Err(error) => {
             // Help and version go to standard output and are no error; the rest is one, also for a hook.
             let code = if error.use_stderr() {

@@ -14,6 +14,7 @@ use crate::harness::{Answer, claude_code, stdin};
 use crate::log::{self, Entry, Log, Phases};
 use crate::policy;
 use crate::record::Record;
+use crate::runtime::Prepared;
 use crate::session::{self, Session};
 use crate::verdict::{Fault, FaultKind, Verdict};
 use crate::watchdog::{self, Waiting};
@@ -170,8 +171,26 @@ fn decide(
     let component = ManuallyDrop::new(component);
     entry.policy = Some(identity.to_string());
     entry.ms.load = milliseconds(started.elapsed());
+    let question = question(call, settings, nonce());
+    // Zerto's waits end before the policy is interrupted, so that it can still put the cause into words.
+    let zerto_deadline = deadline - 2 * watchdog::grace(config.deadline());
+    let lent = Box::new(Zerto::new(
+        config.zerto.clone(),
+        zerto_deadline,
+        Arc::clone(record),
+        Session::new(config.session.clone(), call.session_id.clone(), call.cwd.clone()),
+    ));
+    let verdict = Prepared::new(&component, &config.policy.grants())?.before(lent, &question)?;
+    Ok(config
+        .ask
+        .resolve(verdict, call.permission_mode.as_deref())
+        .cleaned())
+}
+
+/// A call as a policy is told of it.
+pub fn question(call: &Call<'_>, settings: String, nonce: String) -> runtime::Call {
     let (text, cut) = arguments::bounded(call.arguments);
-    let question = runtime::Call {
+    runtime::Call {
         harness: claude_code::NAME.to_owned(),
         session_id: call.session_id.clone(),
         call_id: call.call_id.clone(),
@@ -183,23 +202,10 @@ fn decide(
         permission_mode: call.permission_mode.clone(),
         arguments: text.into_owned(),
         arguments_cut: cut,
-        nonce: nonce(),
+        nonce,
         settings,
         extras: call.extras.to_string(),
-    };
-    // Zerto's waits end before the policy is interrupted, so that it can still put the cause into words.
-    let zerto_deadline = deadline - 2 * watchdog::grace(config.deadline());
-    let lent = Box::new(Zerto::new(
-        config.zerto.clone(),
-        zerto_deadline,
-        Arc::clone(record),
-        Session::new(config.session.clone(), call.session_id.clone(), call.cwd.clone()),
-    ));
-    let verdict = runtime::before(&component, &config.policy.grants(), lent, &question)?;
-    Ok(config
-        .ask
-        .resolve(verdict, call.permission_mode.as_deref())
-        .cleaned())
+    }
 }
 
 /// Eight fresh hexadecimal digits. The standard library seeds its hashers from the operating system.

@@ -4,10 +4,13 @@
 //!
 //! [`harness::stdin`] and [`harness::claude_code`] make an [`event`] of what the harness writes; [`policy`] loads what
 //! decides and [`runtime`] runs it; [`zerto`] and [`session`] are what it is lent; a [`verdict`] comes out, [`log`] keeps it, and the
-//! harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the [`watchdog`].
+//! harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the [`watchdog`]. On the
+//! [`bench`], somebody else plays the host.
 
 pub mod arguments;
+pub mod bench;
 pub mod cli;
+pub mod compiler;
 pub mod config;
 pub mod event;
 pub mod exit;

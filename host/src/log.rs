@@ -161,7 +161,8 @@ fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-fn create_private(directory: &Path) -> io::Result<()> {
+/// Makes a directory for its owner alone, where there is none.
+pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

@@ -8,6 +8,7 @@ use holdpoint_artifact::{Digest, Facts, LARGEST, Refusal, gate};
 use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
 use holdpoint_store::{Admission, Build, Fallback, Recompile, Store, StoreError};
 use thiserror::Error;
+use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::config::{ConfigError, Policy};
@@ -193,7 +194,7 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
     let not_compiled = || LoadError::NotCompiled {
         path: path.to_owned(),
     };
-    let compiled = match read(&path.with_extension("cwasm"), LARGEST_CODE) {
+    let compiled = match read_code(&path.with_extension("cwasm")) {
         Err(LoadError::Unreadable { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
             return Err(not_compiled());
         }
@@ -284,11 +285,36 @@ fn digest_of(compiled: &[u8; COMPILED]) -> Digest {
     Digest::from_bytes(digest)
 }
 
-#[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
 fn deserialize(compiled: &[u8]) -> Result<Component, LoadError> {
+    deserialize_for(runtime::engine(), compiled)
+}
+
+/// Loads counting code for the bench; what can be said of it is the same.
+pub(crate) fn deserialize_metered(compiled: &[u8]) -> Result<Component, LoadError> {
+    deserialize_for(runtime::metered_engine(), compiled)
+}
+
+#[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
+fn deserialize_for(engine: &Engine, compiled: &[u8]) -> Result<Component, LoadError> {
     // SAFETY: the code comes from a file that nobody but this user or root can have written, which could as well replace
-    // this program, or it was proven to be what a compiler made for the store.
-    unsafe { Component::deserialize(runtime::engine(), &compiled[COMPILED_HEADER..]) }.map_err(foreign)
+    // this program, or it was proven to be what a compiler made for the store, or it is this build's own.
+    unsafe { Component::deserialize(engine, &compiled[COMPILED_HEADER..]) }.map_err(foreign)
+}
+
+/// The shipped policy's counting code, for the bench, with its digest and the component's size in bytes.
+pub(crate) fn shipped_metered() -> Result<(Component, Digest, usize), LoadError> {
+    let compiled = include_bytes!(concat!(env!("OUT_DIR"), "/policy.metered.cwasm"));
+    let size = env!("HOLDPOINT_COMPONENT_SIZE").parse();
+    Ok((
+        deserialize_metered(compiled)?,
+        digest_of(&SHIPPED.compiled),
+        size.expect("the build wrote a number"),
+    ))
+}
+
+/// Reads compiled code, from a file that only its owner can have written.
+pub(crate) fn read_code(path: &Path) -> Result<Vec<u8>, LoadError> {
+    read(path, LARGEST_CODE)
 }
 
 fn foreign(error: wasmtime::Error) -> LoadError {

@@ -25,6 +25,14 @@ impl Verdict {
         }
     }
 
+    /// The note or the reason; empty where there is none.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Pass(note) => note.as_deref().unwrap_or_default(),
+            Self::Ask(reason) | Self::Deny(reason) => reason,
+        }
+    }
+
     /// The same verdict with its text made safe to show and cut to what a harness takes. A policy is not trusted to
     /// have done so: its text can carry names from Zerto and from the call. Where a policy says nothing, a note is none,
     /// and a reason says so: harnesses take an empty one for an error.

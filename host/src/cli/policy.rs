@@ -241,7 +241,7 @@ fn now() -> UtcTime {
 }
 
 /// Reads a file; of one that is far too large to be a policy, only so much that this is seen.
-fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes))

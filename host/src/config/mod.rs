@@ -18,6 +18,7 @@ use thiserror::Error;
 use crate::verdict::Verdict;
 
 pub use keys::reference;
+pub(crate) use layers::cache_directory;
 pub use layers::{Places, load};
 pub use trust::{Key, SignatureRule};
 pub use zerto::{LoginKind, Zerto};

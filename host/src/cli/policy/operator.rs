@@ -1,26 +1,19 @@
 //! What those do who run hosts: what is in force, and what was.
 
-use std::env;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdpoint_artifact::Trust;
 use holdpoint_store::pull::{Network, Reference, docker_configuration};
-use holdpoint_store::{
-    Admission, Change, Changed, Compiler, Entry, Kept, Store, StoreError, Target, Which, title,
-};
+use holdpoint_store::{Admission, Change, Changed, Entry, Kept, Store, StoreError, Target, Which, title};
 use serde_json::json;
 
 use super::{Done, now, print, print_json, read};
 use crate::config::Policy;
 use crate::policy::BUILD;
-use crate::runtime;
+use crate::{compiler, runtime};
 
-/// How long compiling may take: a policy with a Python interpreter in it takes half a minute on a slow machine.
-const COMPILING: Duration = Duration::from_secs(120);
-/// The address space that compiling may take, in bytes.
-const MEMORY: u64 = 4 << 30;
 /// How long fetching an update may take.
 const FETCHING: Duration = Duration::from_secs(300);
 
@@ -54,12 +47,12 @@ impl Gatekeeper {
 pub(super) fn install(config: &Policy, file: &Path, allow_downgrade: bool) -> Done {
     let gatekeeper = Gatekeeper::of(config)?;
     let bytes = read(file)?;
-    let program = compiler_program()?;
+    let program = compiler::program()?;
     let origin = std::path::absolute(file)?.display().to_string();
     let store = Store::create(&gatekeeper.root)?;
     let change = Change {
         allow_downgrade,
-        compile: Some((&BUILD, &compiler(&program))),
+        compile: Some((&BUILD, &compiler::limited(&program))),
     };
     let changed = gatekeeper.with(|admission| store.install(&bytes, &origin, change, admission))?;
     tell(&changed, config)
@@ -69,7 +62,7 @@ pub(super) fn install(config: &Policy, file: &Path, allow_downgrade: bool) -> Do
 pub(super) fn pull(config: &Policy, reference: &str, allow_downgrade: bool, ca_file: Option<&Path>) -> Done {
     let gatekeeper = Gatekeeper::of(config)?;
     let reference: Reference = reference.parse()?;
-    let program = compiler_program()?;
+    let program = compiler::program()?;
     let store = Store::create(&gatekeeper.root)?;
     let docker = docker_configuration();
     let network = Network {
@@ -79,7 +72,7 @@ pub(super) fn pull(config: &Policy, reference: &str, allow_downgrade: bool, ca_f
     };
     let change = Change {
         allow_downgrade,
-        compile: Some((&BUILD, &compiler(&program))),
+        compile: Some((&BUILD, &compiler::limited(&program))),
     };
     let changed = gatekeeper.with(|admission| store.pull(&reference, &network, change, admission))?;
     tell(&changed, config)
@@ -90,8 +83,8 @@ pub(super) fn rollback(config: &Policy, to: Option<&str>) -> Done {
     let gatekeeper = Gatekeeper::of(config)?;
     let which = to.map(which).transpose()?;
     let store = Store::open(&gatekeeper.root)?;
-    let program = compiler_program()?;
-    let compile = Some((&BUILD, &compiler(&program)));
+    let program = compiler::program()?;
+    let compile = Some((&BUILD, &compiler::limited(&program)));
     let changed = gatekeeper.with(|admission| store.rollback(which.as_ref(), compile, admission))?;
     tell(&changed, config)
 }
@@ -233,34 +226,4 @@ fn tell(changed: &Changed, config: &Policy) -> Done {
         )),
         None => Ok(()),
     }
-}
-
-fn compiler(program: &Path) -> Compiler<'_> {
-    Compiler {
-        program,
-        timeout: COMPILING,
-        memory: MEMORY,
-    }
-}
-
-/// The program that compiles: beside this one, else on the path.
-fn compiler_program() -> Result<PathBuf, Box<dyn Error>> {
-    let name = format!("holdpoint-compile{}", env::consts::EXE_SUFFIX);
-    let here = env::current_exe().ok();
-    let beside = here
-        .as_deref()
-        .and_then(Path::parent)
-        .map(|folder| folder.join(&name));
-    let path = env::var_os("PATH").unwrap_or_default();
-    let on_path = env::split_paths(&path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(&name));
-    let mut places = beside.into_iter().chain(on_path);
-    places.find(|place| place.is_file()).ok_or_else(|| {
-        format!(
-            "{name} is neither beside holdpoint nor on the PATH; put it there (it comes with every release), or build it: \
-             cargo install --locked --path host/compiler"
-        )
-        .into()
-    })
 }
