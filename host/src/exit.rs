@@ -23,4 +23,14 @@ impl ExitCode {
     pub const fn number(self) -> i32 {
         self.0 as i32
     }
+
+    /// The code in a form that a signal handler can be left.
+    pub(crate) const fn byte(self) -> u8 {
+        self.0
+    }
+
+    /// The code that was left.
+    pub(crate) const fn from_byte(byte: u8) -> Self {
+        Self(byte)
+    }
 }

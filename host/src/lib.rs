@@ -7,6 +7,7 @@
 //! harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the [`watchdog`]. On the
 //! [`bench`], somebody else plays the host.
 
+mod aftermath;
 pub mod arguments;
 pub mod bench;
 pub mod cli;
@@ -20,6 +21,7 @@ pub mod log;
 pub mod policy;
 mod private;
 pub mod record;
+pub mod recording;
 pub mod runtime;
 pub mod session;
 pub mod text;

@@ -11,7 +11,7 @@ use thiserror::Error;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::config::{ConfigError, Policy};
+use crate::config::{ConfigError, Policy, Shadow};
 use crate::verdict::FaultKind;
 use crate::{private, runtime};
 
@@ -178,6 +178,24 @@ pub fn load(config: &Policy) -> Result<Loaded, LoadError> {
     }
 }
 
+/// Loads the policy that looks on, where one is configured: by the same gate as the one in force.
+///
+/// # Errors
+///
+/// Where it cannot be used.
+pub fn load_shadow(config: &Policy) -> Result<Option<Loaded>, LoadError> {
+    Ok(Some(match config.shadow() {
+        None => return Ok(None),
+        Some(Shadow::File(path)) => from_file(&path, config)?,
+        Some(Shadow::Kept(digest)) => {
+            let store = Store::open(&config.store().unwrap_or_default())?;
+            loaded(&store, config, |admission| {
+                store.load_kept(digest, admission, &BUILD)
+            })?
+        }
+    }))
+}
+
 fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
     let bytes = read(path, LARGEST as u64)?;
     let (trust, grants) = (config.trust()?, config.grants());
@@ -218,16 +236,24 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
 }
 
 fn from_store(store: &Store, config: &Policy) -> Result<Loaded, LoadError> {
+    match loaded(store, config, |admission| store.load_active(admission, &BUILD)) {
+        Err(LoadError::Installed(holdpoint_store::LoadError::Nothing)) => shipped(),
+        loaded => loaded,
+    }
+}
+
+/// A policy of the store's, as the store gives it.
+fn loaded(
+    store: &Store,
+    config: &Policy,
+    load: impl FnOnce(&Admission<'_>) -> Result<holdpoint_store::Loaded, holdpoint_store::LoadError>,
+) -> Result<Loaded, LoadError> {
     let (trust, grants) = (config.trust()?, config.grants());
-    let admission = Admission {
+    let installed = load(&Admission {
         trust: &trust,
         contract: &runtime::contract(&grants),
         now: SystemTime::now().into(),
-    };
-    let installed = match store.load_active(&admission, &BUILD) {
-        Err(holdpoint_store::LoadError::Nothing) => return shipped(),
-        loaded => loaded?,
-    };
+    })?;
     let code = installed.code.map_err(|why| LoadError::Recompile {
         why,
         file: store.kept_file(installed.facts.digest),

@@ -96,6 +96,10 @@ pub enum FaultKind {
     Deadline,
     /// The session tally cannot be kept or read.
     Session,
+    /// A decision's record cannot be written.
+    Record,
+    /// The shadow cannot decide.
+    Shadow,
     /// The answer cannot be delivered.
     Answer,
     /// The host itself failed: a panic, a signal.
@@ -104,7 +108,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// Every kind there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Event,
         Self::Harness,
         Self::Configuration,
@@ -112,6 +116,8 @@ impl FaultKind {
         Self::Trap,
         Self::Deadline,
         Self::Session,
+        Self::Record,
+        Self::Shadow,
         Self::Answer,
         Self::Host,
     ];
@@ -126,6 +132,8 @@ impl FaultKind {
             Self::Trap => "trap",
             Self::Deadline => "deadline",
             Self::Session => "session",
+            Self::Record => "record",
+            Self::Shadow => "shadow",
             Self::Answer => "answer",
             Self::Host => "host",
         }

@@ -5,7 +5,10 @@
 
 pub mod bench;
 pub mod case;
+pub mod compare;
 pub mod exchange;
+pub mod recorded;
+pub mod replay;
 pub mod report;
 pub mod stage;
 mod subject;
