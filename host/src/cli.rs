@@ -1,7 +1,8 @@
 //! The command line.
 
 mod policy;
-mod test;
+mod replay;
+mod trial;
 
 use std::env;
 use std::ffi::OsString;
@@ -48,7 +49,19 @@ enum Command {
         after_help = "Example:\n  holdpoint test guard.wasm cases --filter powerOff\n\nExit codes: 0, every case came out as it \
                       says; 1, one did not; 3, the policy or a file cannot be used."
     )]
-    Test(test::TestArguments),
+    Test(trial::TestArguments),
+    /// Runs recorded calls against a policy and says which decisions would change.
+    #[command(
+        after_help = "Example:\n  holdpoint replay guard.wasm ~/.local/state/holdpoint/records --deny-looser\n\nExit codes: 0; 1, \
+                      with --deny-looser, where a decision would be looser or cannot be told; 3, the policy or a record \
+                      cannot be used."
+    )]
+    Replay(replay::ReplayArguments),
+    /// Writes a case file of a recorded call.
+    #[command(
+        after_help = "Example:\n  holdpoint case ~/.local/state/holdpoint/records --call toolu_01ABC --out cases/power.toml"
+    )]
+    Case(replay::CaseArguments),
     /// The session tally: how many of a session's tool calls failed.
     #[command(subcommand)]
     Session(Session),
@@ -147,7 +160,13 @@ pub fn run(started: Instant) -> ExitCode {
         }) => policy::run(arguments),
         Ok(Arguments {
             command: Some(Command::Test(arguments)),
-        }) => test::run(&arguments),
+        }) => trial::run(&arguments),
+        Ok(Arguments {
+            command: Some(Command::Replay(arguments)),
+        }) => replay::run(&arguments),
+        Ok(Arguments {
+            command: Some(Command::Case(arguments)),
+        }) => replay::case(&arguments),
         Err(error) => {
             // Help and version go to standard output and are no error; the rest is one, also for a hook.
             let code = if error.use_stderr() {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::stage::{Source, Stage};
 use super::{Performance, Subject};
 use crate::runtime::{Call, Clock, MOST_FUEL, Prepared};
-use crate::verdict::{Fault, Verdict};
+use crate::verdict::{Fault, FaultKind, Verdict};
 
 /// A policy in the sandbox, linked once and asked as often as one likes, from any thread.
 pub struct Bench {
@@ -40,9 +40,20 @@ impl Bench {
         let clock = Clock::default();
         let stage = Stage::new(source, clock.clone(), time_ms);
         let asking = stage.asking();
-        let measured = self.prepared.measure(Box::new(stage), clock, call, self.fuel);
+        let measured = self
+            .prepared
+            .measure(Box::new(stage), clock.clone(), call, self.fuel);
+        // Who sleeps past the deadline would not have been waited for.
+        let verdict = match measured.verdict {
+            Ok(_) if clock.passed_ms() > time_ms => Err(Fault::new(
+                FaultKind::Deadline,
+                "the policy let all of its time pass",
+            )),
+            verdict => verdict,
+        };
         Performance {
-            verdict: measured.verdict.map(Verdict::cleaned),
+            said: verdict.clone().ok(),
+            verdict: verdict.map(Verdict::cleaned),
             asking: taken(&asking),
             cost: measured.cost,
         }

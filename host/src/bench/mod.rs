@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod case;
+pub mod check;
 pub mod compare;
 pub mod exchange;
 pub mod recorded;
@@ -12,6 +13,7 @@ pub mod replay;
 pub mod report;
 pub mod stage;
 mod subject;
+pub mod transcript;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -27,6 +29,8 @@ use stage::Asking;
 pub struct Performance {
     /// Its verdict, as the harness would get it, or the fault.
     pub verdict: Result<Verdict, Fault>,
+    /// The verdict as it said it, before it was cleaned and cut.
+    pub said: Option<Verdict>,
     /// What it asked of the host.
     pub asking: Asking,
     /// What it cost.

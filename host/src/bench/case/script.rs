@@ -86,7 +86,7 @@ impl Script {
 
     /// The names by which a case may mean a VPG.
     fn names(&self, identifier: &str) -> Vec<String> {
-        let name = self.vpg(identifier).map(|vpg| vpg.name.clone());
+        let name = self.vpg(identifier, |_| true).map(|vpg| vpg.name.clone());
         name.into_iter().chain([identifier.to_owned()]).collect()
     }
 
@@ -94,12 +94,13 @@ impl Script {
         &mut self,
         on: Function,
         identifier: &str,
+        says: fn(&Vpg) -> bool,
         usual: impl FnOnce(&Vpg) -> Option<Answer>,
     ) -> Option<(Answer, u64)> {
         let names = self.names(identifier);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let fault = self.fault(on, &names);
-        self.faulty(fault, |script| script.vpg(identifier).and_then(usual))
+        self.faulty(fault, |script| script.vpg(identifier, says).and_then(usual))
     }
 
     /// Every VPG has to be foreseen, and the slowest says how long it takes.
@@ -118,7 +119,7 @@ impl Script {
         let names = self.names(identifier);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let fault = self.fault(Function::Capture, &names);
-        let vpg = self.vpg(identifier);
+        let vpg = self.vpg(identifier, captures);
         let delay = fault.as_ref().map_or(0, |fault| fault.delay_ms) + vpg.map_or(0, |vpg| vpg.delay_ms);
         let error = match &fault {
             Some(Fault {
@@ -160,7 +161,7 @@ impl Source for Script {
                     &row.vm_identifier
                 })
             }
-            Asked::Vpg { vpg } => self.about_vpg(Function::Vpg, vpg, |vpg| {
+            Asked::Vpg { vpg } => self.about_vpg(Function::Vpg, vpg, has_state, |vpg| {
                 Some(Answer::State(State {
                     vpg_identifier: identifier_of(vpg),
                     vpg_name: vpg.name.clone(),
@@ -169,7 +170,7 @@ impl Source for Script {
                     description: vpg.description.clone(),
                 }))
             }),
-            Asked::Cadence { vpg } => self.about_vpg(Function::Cadence, vpg, |vpg| {
+            Asked::Cadence { vpg } => self.about_vpg(Function::Cadence, vpg, has_cadence, |vpg| {
                 Some(Answer::Cadence(match vpg.cadence_ms? {
                     Cadence::Milliseconds(ms) => Some(ms),
                     Cadence::None(_) => None,
@@ -185,6 +186,18 @@ impl Source for Script {
 /// Names are the same whatever their case, as Zerto's filters take them.
 fn same(left: &str, right: &str) -> bool {
     left.eq_ignore_ascii_case(right)
+}
+
+fn captures(vpg: &Vpg) -> bool {
+    vpg.checkpoint.is_some() || vpg.error.is_some() || vpg.no_result
+}
+
+fn has_state(vpg: &Vpg) -> bool {
+    vpg.status.is_some()
+}
+
+fn has_cadence(vpg: &Vpg) -> bool {
+    vpg.cadence_ms.is_some()
 }
 
 fn identifier_of(vpg: &Vpg) -> String {
