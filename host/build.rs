@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use holdpoint_compile::Engines;
 use sha2::{Digest as _, Sha256};
 
 fn main() {
@@ -14,9 +15,15 @@ fn main() {
     }
     let component = build_component(&root, &out);
     let bytes = fs::read(&component).expect("the policy that was just built can be read");
-    let compiled = holdpoint_compile::compile(&bytes, &variable("TARGET"))
-        .unwrap_or_else(|error| panic!("the shipped policy does not compile: {error:#}"));
-    fs::write(out.join("policy.cwasm"), compiled).expect("the build directory can be written");
+    for (name, engines) in [
+        ("policy.cwasm", Engines::Hook),
+        ("policy.metered.cwasm", Engines::Bench),
+    ] {
+        let compiled = holdpoint_compile::compile(&bytes, &variable("TARGET"), engines)
+            .unwrap_or_else(|error| panic!("the shipped policy does not compile: {error:#}"));
+        fs::write(out.join(name), compiled).expect("the build directory can be written");
+    }
+    println!("cargo::rustc-env=HOLDPOINT_COMPONENT_SIZE={}", bytes.len());
     println!("cargo::rustc-env=HOLDPOINT_COMPONENT={}", component.display());
     let target = variable("TARGET");
     let engine = holdpoint_compile::compatibility(&target)

@@ -1,6 +1,8 @@
 //! The command line.
 
 mod policy;
+mod replay;
+mod trial;
 
 use std::env;
 use std::ffi::OsString;
@@ -20,8 +22,8 @@ use crate::{hook, session};
     after_help = "Without arguments, holdpoint is the hook: it reads one event on standard input and answers.\n\n\
                   Example:\n  holdpoint hook < event.json\n\n\
                   Exit codes: 0, the answer is what was printed (nothing: no objection); 2, the call is blocked and \
-                  the reason is on standard error, or the command line is wrong; 3, \
-                  a command other than the hook could not do what was asked."
+                  the reason is on standard error, or the command line is wrong; 1, a trial of \
+                  a policy found something; 3, a command other than the hook could not do what was asked."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -42,6 +44,24 @@ enum Command {
     },
     /// Makes, checks, installs and takes back policies.
     Policy(policy::PolicyArguments),
+    /// Runs cases against a policy: in the hook's sandbox, with the host's answers from a script.
+    #[command(
+        after_help = "Example:\n  holdpoint test guard.wasm cases --filter powerOff\n\nExit codes: 0, every case came out as it \
+                      says; 1, one did not; 3, the policy or a file cannot be used."
+    )]
+    Test(trial::TestArguments),
+    /// Runs recorded calls against a policy and says which decisions would change.
+    #[command(
+        after_help = "Example:\n  holdpoint replay guard.wasm ~/.local/state/holdpoint/records --deny-looser\n\nExit codes: 0; 1, \
+                      with --deny-looser, where a decision would be looser or cannot be told; 3, the policy or a record \
+                      cannot be used."
+    )]
+    Replay(replay::ReplayArguments),
+    /// Writes a case file of a recorded call.
+    #[command(
+        after_help = "Example:\n  holdpoint case ~/.local/state/holdpoint/records --call toolu_01ABC --out cases/power.toml"
+    )]
+    Case(replay::CaseArguments),
     /// The session tally: how many of a session's tool calls failed.
     #[command(subcommand)]
     Session(Session),
@@ -138,6 +158,15 @@ pub fn run(started: Instant) -> ExitCode {
         Ok(Arguments {
             command: Some(Command::Policy(arguments)),
         }) => policy::run(arguments),
+        Ok(Arguments {
+            command: Some(Command::Test(arguments)),
+        }) => trial::run(&arguments),
+        Ok(Arguments {
+            command: Some(Command::Replay(arguments)),
+        }) => replay::run(&arguments),
+        Ok(Arguments {
+            command: Some(Command::Case(arguments)),
+        }) => replay::case(&arguments),
         Err(error) => {
             // Help and version go to standard output and are no error; the rest is one, also for a hook.
             let code = if error.use_stderr() {

@@ -10,6 +10,9 @@ pub struct ExitCode(u8);
 impl ExitCode {
     /// The command did what was asked. For a hook: what it printed, or that it printed nothing, is the answer.
     pub const OK: Self = Self(0);
+    /// A trial found something: a case that does not come out as it says, a probe that fails, a record that `replay` was
+    /// told to stop at. Never a hook's.
+    pub const FOUND: Self = Self(1);
     /// The call is blocked, and the reason is on stderr. Also what a wrong command line ends with, so that a hook entry
     /// with a typing error blocks and does not wave calls through.
     pub const BLOCKED: Self = Self(2);
@@ -19,5 +22,15 @@ impl ExitCode {
     /// The number that the operating system gets.
     pub const fn number(self) -> i32 {
         self.0 as i32
+    }
+
+    /// The code in a form that a signal handler can be left.
+    pub(crate) const fn byte(self) -> u8 {
+        self.0
+    }
+
+    /// The code that was left.
+    pub(crate) const fn from_byte(byte: u8) -> Self {
+        Self(byte)
     }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::aftermath::{self, Witness};
 use crate::config::{self, Config, ConfigError, DEFAULT_DEADLINE_SECONDS, Places};
 use crate::event::{Call, Event};
 use crate::exit::ExitCode;
@@ -14,6 +15,8 @@ use crate::harness::{Answer, claude_code, stdin};
 use crate::log::{self, Entry, Log, Phases};
 use crate::policy;
 use crate::record::Record;
+use crate::runtime::Prepared;
+use crate::runtime::capabilities::Capabilities;
 use crate::session::{self, Session};
 use crate::verdict::{Fault, FaultKind, Verdict};
 use crate::watchdog::{self, Waiting};
@@ -36,10 +39,11 @@ pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
         Err(fault) => Err(fault.clone()),
     };
     let read = started.elapsed();
+    let mut witness = None;
     let decision = match event {
         Ok(Event::Before(call)) => {
             watchdog::expect(Waiting::Call);
-            judge(&config, &call, started, deadline)
+            judge(&config, &call, started, deadline, &mut witness)
         }
         Ok(Event::Tallied(name)) => {
             watchdog::expect(Waiting::Nothing);
@@ -51,7 +55,11 @@ pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
         }
         Err(fault) => Decision::unreadable(fault),
     };
-    deliver(decision, &config, started, read)
+    let code = deliver(decision, &config, started, read);
+    if let (Some(witness), Ok(config)) = (witness, &config) {
+        aftermath::follow(witness, config, deadline, code);
+    }
+    code
 }
 
 /// What came of an event: the answer, and what the log says of it.
@@ -75,7 +83,8 @@ impl Decision {
     }
 }
 
-fn entry(session: &str, call: &str, tool: &str) -> Entry {
+/// What the log says of a call, as far as it is known from the beginning.
+pub(crate) fn entry(session: &str, call: &str, tool: &str) -> Entry {
     Entry {
         at: log::now(),
         session: session.to_owned(),
@@ -130,11 +139,12 @@ fn judge(
     call: &Call<'_>,
     started: Instant,
     deadline: Instant,
+    witness: &mut Option<Witness>,
 ) -> Decision {
     let record = Arc::new(Mutex::new(Record::default()));
     let mut entry = entry(&call.session_id, &call.call_id, &call.tool);
     leave_lines(config, &entry);
-    let (verdict, fault) = match decide(config, call, started, deadline, &record, &mut entry) {
+    let (verdict, fault) = match decide(config, call, started, deadline, &record, &mut entry, witness) {
         Ok(verdict) => (verdict, None),
         Err(fault) => (Verdict::Deny(fault.reason()), Some(fault)),
     };
@@ -160,6 +170,7 @@ fn decide(
     deadline: Instant,
     record: &Arc<Mutex<Record>>,
     entry: &mut Entry,
+    witness: &mut Option<Witness>,
 ) -> Result<Verdict, Fault> {
     let unusable = |error: &ConfigError| Fault::new(FaultKind::Configuration, error.to_string());
     let config = config.as_ref().map_err(unusable)?;
@@ -170,8 +181,33 @@ fn decide(
     let component = ManuallyDrop::new(component);
     entry.policy = Some(identity.to_string());
     entry.ms.load = milliseconds(started.elapsed());
+    let question = question(call, settings, nonce());
+    // Zerto's waits end before the policy is interrupted, so that it can still put the cause into words.
+    let zerto_deadline = deadline - 2 * watchdog::grace(config.deadline());
+    let zerto = Box::new(Zerto::new(
+        config.zerto.clone(),
+        zerto_deadline,
+        Arc::clone(record),
+        Session::new(config.session.clone(), call.session_id.clone(), call.cwd.clone()),
+    ));
+    let lent: Box<dyn Capabilities>;
+    (lent, *witness) = Witness::attend(config, zerto, &question, identity);
+    let verdict = Prepared::new(&component, &config.policy.grants())
+        .and_then(|prepared| prepared.before(lent, &question))
+        .map(Verdict::cleaned);
+    if let Some(witness) = witness {
+        witness.heard(&verdict);
+    }
+    Ok(config
+        .ask
+        .resolve(verdict?, call.permission_mode.as_deref())
+        .cleaned())
+}
+
+/// A call as a policy is told of it.
+pub fn question(call: &Call<'_>, settings: String, nonce: String) -> runtime::Call {
     let (text, cut) = arguments::bounded(call.arguments);
-    let question = runtime::Call {
+    runtime::Call {
         harness: claude_code::NAME.to_owned(),
         session_id: call.session_id.clone(),
         call_id: call.call_id.clone(),
@@ -183,23 +219,10 @@ fn decide(
         permission_mode: call.permission_mode.clone(),
         arguments: text.into_owned(),
         arguments_cut: cut,
-        nonce: nonce(),
+        nonce,
         settings,
         extras: call.extras.to_string(),
-    };
-    // Zerto's waits end before the policy is interrupted, so that it can still put the cause into words.
-    let zerto_deadline = deadline - 2 * watchdog::grace(config.deadline());
-    let lent = Box::new(Zerto::new(
-        config.zerto.clone(),
-        zerto_deadline,
-        Arc::clone(record),
-        Session::new(config.session.clone(), call.session_id.clone(), call.cwd.clone()),
-    ));
-    let verdict = runtime::before(&component, &config.policy.grants(), lent, &question)?;
-    Ok(config
-        .ask
-        .resolve(verdict, call.permission_mode.as_deref())
-        .cleaned())
+    }
 }
 
 /// Eight fresh hexadecimal digits. The standard library seeds its hashers from the operating system.
@@ -277,12 +300,7 @@ fn leave_lines(config: &Result<Config, ConfigError>, entry: &Entry) {
 
 fn log_of(config: &Result<Config, ConfigError>) -> Result<Log, ConfigError> {
     let defaults = Config::default();
-    let config = &config.as_ref().unwrap_or(&defaults).log;
-    Ok(Log {
-        path: config.path()?,
-        largest_bytes: config.largest_bytes(),
-        keep: config.keep(),
-    })
+    config.as_ref().unwrap_or(&defaults).log.open()
 }
 
 fn append(config: &Result<Config, ConfigError>, entry: Entry) -> Result<(), String> {

@@ -4,9 +4,12 @@
 //!
 //! [`harness::stdin`] and [`harness::claude_code`] make an [`event`] of what the harness writes; [`policy`] loads what
 //! decides and [`runtime`] runs it; [`zerto`] and [`session`] are what it is lent; a [`verdict`] comes out, [`log`] keeps it, and the
-//! harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the [`watchdog`].
+//! harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the [`watchdog`]. On the
+//! [`bench`], somebody else plays the host.
 
+mod aftermath;
 pub mod arguments;
+pub mod bench;
 pub mod cli;
 mod compiler;
 pub mod config;
@@ -18,6 +21,7 @@ pub mod log;
 pub mod policy;
 mod private;
 pub mod record;
+pub mod recording;
 pub mod runtime;
 pub mod session;
 pub mod text;

@@ -108,10 +108,18 @@ impl Log {
     ///
     /// The operating system's, where the file cannot be written.
     pub fn append(&self, entry: Entry) -> io::Result<()> {
-        let line = entry.line()?;
+        self.append_line(&entry.line()?)
+    }
+
+    /// Appends a line that ends in its line break, and begins a new file where this one is full.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's, where the file cannot be written.
+    pub fn append_line(&self, line: &[u8]) -> io::Result<()> {
         self.create_directory()?;
         let mut file = open_private(&self.path, OpenOptions::new().append(true).create(true))?;
-        file.write_all(&line)?;
+        file.write_all(line)?;
         if file.metadata()?.len() >= self.largest_bytes {
             self.rotate()?;
         }
@@ -147,6 +155,13 @@ impl Log {
         }
     }
 
+    /// The files of the log that are there, newest first.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let older = (1..=self.keep).map(|number| self.numbered(number));
+        let files = [self.path.clone()].into_iter().chain(older);
+        files.filter(|path| path.exists()).collect()
+    }
+
     fn numbered(&self, suffix: impl std::fmt::Display) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(format!(".{suffix}"));
@@ -161,7 +176,8 @@ fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-fn create_private(directory: &Path) -> io::Result<()> {
+/// Makes a directory for its owner alone, where there is none.
+pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -169,7 +185,8 @@ fn create_private(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+/// Opens a file; one that is made is for its owner alone.
+pub(crate) fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options.open(path)

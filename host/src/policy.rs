@@ -8,9 +8,11 @@ use std::{fmt, fs, io};
 use holdpoint_artifact::{Digest, Facts, KeyId, LARGEST, Refusal, Required, Trust, Version, gate};
 use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
 use holdpoint_store::{Admission, Build, Entry, Fallback, Recompile, Store, StoreError};
+use thiserror::Error;
+use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::config::{ConfigError, Policy};
+use crate::config::{ConfigError, Policy, Shadow};
 use crate::verdict::FaultKind;
 use crate::{compiler, private, runtime, text};
 
@@ -248,6 +250,24 @@ fn compiled_by(deadline: Instant, config: &Policy) -> Result<Loaded, Box<dyn Err
     Ok(from_installed(installed, &store, &trust)?)
 }
 
+/// Loads the policy that looks on, where one is configured: by the same gate as the one in force.
+///
+/// # Errors
+///
+/// Where it cannot be used.
+pub fn load_shadow(config: &Policy) -> Result<Option<Loaded>, LoadError> {
+    Ok(Some(match config.shadow() {
+        None => return Ok(None),
+        Some(Shadow::File(path)) => from_file(&path, config)?,
+        Some(Shadow::Kept(digest)) => {
+            let store = Store::open(&config.store().unwrap_or_default())?;
+            loaded(&store, config, |admission| {
+                store.load_kept(digest, admission, &BUILD)
+            })?
+        }
+    }))
+}
+
 fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
     let bytes = read(path, LARGEST as u64)?;
     let (trust, grants) = (config.trust()?, config.grants());
@@ -264,7 +284,7 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
     let not_compiled = || LoadError::NotCompiled {
         path: path.to_owned(),
     };
-    let compiled = match read(&path.with_extension("cwasm"), LARGEST_CODE) {
+    let compiled = match read_code(&path.with_extension("cwasm")) {
         Err(LoadError::Unreadable { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
             return Err(not_compiled());
         }
@@ -290,20 +310,28 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
 }
 
 fn from_store(store: &Store, config: &Policy) -> Result<Loaded, LoadError> {
+    match loaded(store, config, |admission| store.load_active(admission, &BUILD)) {
+        Err(LoadError::Installed(holdpoint_store::LoadError::Nothing)) => {
+            let mut loaded = shipped(config)?;
+            loaded.identity.failed = store.failed()?;
+            Ok(loaded)
+        }
+        loaded => loaded,
+    }
+}
+
+/// A policy of the store's, as the store gives it.
+fn loaded(
+    store: &Store,
+    config: &Policy,
+    load: impl FnOnce(&Admission<'_>) -> Result<holdpoint_store::Loaded, holdpoint_store::LoadError>,
+) -> Result<Loaded, LoadError> {
     let (trust, grants) = (config.trust()?, config.grants());
-    let admission = Admission {
+    let installed = load(&Admission {
         trust: &trust,
         contract: &runtime::contract(&grants),
         now: SystemTime::now().into(),
-    };
-    let installed = match store.load_active(&admission, &BUILD) {
-        Err(holdpoint_store::LoadError::Nothing) => {
-            let mut loaded = shipped(config)?;
-            loaded.identity.failed = store.failed()?;
-            return Ok(loaded);
-        }
-        loaded => loaded?,
-    };
+    })?;
     from_installed(installed, store, &trust)
 }
 
@@ -385,11 +413,36 @@ fn digest_of(compiled: &[u8; COMPILED]) -> Digest {
     Digest::from_bytes(digest)
 }
 
-#[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
 fn deserialize(compiled: &[u8]) -> Result<Component, LoadError> {
+    deserialize_for(runtime::engine(), compiled)
+}
+
+/// Loads counting code for the bench; what can be said of it is the same.
+pub(crate) fn deserialize_metered(compiled: &[u8]) -> Result<Component, LoadError> {
+    deserialize_for(runtime::metered_engine(), compiled)
+}
+
+#[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
+fn deserialize_for(engine: &Engine, compiled: &[u8]) -> Result<Component, LoadError> {
     // SAFETY: the code comes from a file that nobody but this user or root can have written, which could as well replace
-    // this program, or it was proven to be what a compiler made for the store.
-    unsafe { Component::deserialize(runtime::engine(), &compiled[COMPILED_HEADER..]) }.map_err(foreign)
+    // this program, or it was proven to be what a compiler made for the store, or it is this build's own.
+    unsafe { Component::deserialize(engine, &compiled[COMPILED_HEADER..]) }.map_err(foreign)
+}
+
+/// The shipped policy's counting code, for the bench, with its digest and the component's size in bytes.
+pub(crate) fn shipped_metered() -> Result<(Component, Digest, usize), LoadError> {
+    let compiled = include_bytes!(concat!(env!("OUT_DIR"), "/policy.metered.cwasm"));
+    let size = env!("HOLDPOINT_COMPONENT_SIZE").parse();
+    Ok((
+        deserialize_metered(compiled)?,
+        digest_of(&SHIPPED.compiled),
+        size.expect("the build wrote a number"),
+    ))
+}
+
+/// Reads compiled code, from a file that only its owner can have written.
+pub(crate) fn read_code(path: &Path) -> Result<Vec<u8>, LoadError> {
+    read(path, LARGEST_CODE)
 }
 
 /// Says what keeps this host from loading code that a compiler just made, where something does.

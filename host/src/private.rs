@@ -33,6 +33,19 @@ pub(crate) fn create(path: &Path, _: bool) -> io::Result<File> {
     File::options().write(true).create_new(true).open(path)
 }
 
+/// Takes a file away from everybody but its owner.
+#[cfg(unix)]
+pub(crate) fn keep(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+}
+
+/// As above: who can use it there is inherited from the folder.
+#[cfg(not(unix))]
+pub(crate) fn keep(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// Whether standard output is the null device. Where a process is started without a standard output, the standard library
 /// opens that device in its place, so that writing to it looks like success.
 #[cfg(unix)]

@@ -25,6 +25,14 @@ impl Verdict {
         }
     }
 
+    /// The note or the reason; empty where there is none.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Pass(note) => note.as_deref().unwrap_or_default(),
+            Self::Ask(reason) | Self::Deny(reason) => reason,
+        }
+    }
+
     /// The same verdict with its text made safe to show and cut to what a harness takes. A policy is not trusted to
     /// have done so: its text can carry names from Zerto and from the call. Where a policy says nothing, a note is none,
     /// and a reason says so: harnesses take an empty one for an error.
@@ -88,6 +96,10 @@ pub enum FaultKind {
     Deadline,
     /// The session tally cannot be kept or read.
     Session,
+    /// A decision's record cannot be written.
+    Record,
+    /// The shadow cannot decide.
+    Shadow,
     /// The answer cannot be delivered.
     Answer,
     /// The host itself failed: a panic, a signal.
@@ -96,7 +108,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// Every kind there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Event,
         Self::Harness,
         Self::Configuration,
@@ -104,6 +116,8 @@ impl FaultKind {
         Self::Trap,
         Self::Deadline,
         Self::Session,
+        Self::Record,
+        Self::Shadow,
         Self::Answer,
         Self::Host,
     ];
@@ -118,6 +132,8 @@ impl FaultKind {
             Self::Trap => "trap",
             Self::Deadline => "deadline",
             Self::Session => "session",
+            Self::Record => "record",
+            Self::Shadow => "shadow",
             Self::Answer => "answer",
             Self::Host => "host",
         }

@@ -4,6 +4,8 @@
 
 use test_support as support;
 
+#[cfg(unix)]
+mod cases;
 mod catalogs;
 mod cli;
 #[cfg(target_os = "linux")]
@@ -15,13 +17,19 @@ mod events;
 mod house;
 mod panics;
 mod policies;
+#[cfg(unix)]
+mod probes;
 mod process;
 #[cfg(target_os = "linux")]
 mod readonly;
 #[cfg(unix)]
+mod recording;
+#[cfg(unix)]
 mod session;
 #[cfg(unix)]
 mod session_verbs;
+#[cfg(unix)]
+mod shadow;
 #[cfg(unix)]
 mod signed;
 mod stances;

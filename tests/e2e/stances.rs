@@ -6,7 +6,7 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 11] = [
+const TESTS: [(&str, &str); 13] = [
     ("compiling", include_str!("compiling.rs")),
     ("config", include_str!("config.rs")),
     ("decisions", include_str!("decisions.rs")),
@@ -14,7 +14,9 @@ const TESTS: [(&str, &str); 11] = [
     ("panics", include_str!("panics.rs")),
     ("policies", include_str!("policies.rs")),
     ("process", include_str!("process.rs")),
+    ("recording", include_str!("recording.rs")),
     ("session", include_str!("session.rs")),
+    ("shadow", include_str!("shadow.rs")),
     ("signed", include_str!("signed.rs")),
     ("stdin", include_str!("stdin.rs")),
     ("updates", include_str!("updates.rs")),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, anyhow};
+use holdpoint_compile::Engines;
 use sha2::{Digest as _, Sha256};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
@@ -34,19 +35,25 @@ fn main() -> Result<()> {
             .context("a name")?;
         let component = component(name, &fs::read_to_string(file)?, &contract, &imports)
             .with_context(|| format!("wat/{name}.wat"))?;
-        let compiled =
-            holdpoint_compile::compile(&component, &target).with_context(|| format!("wat/{name}.wat"))?;
+        let compiled = |engines| {
+            holdpoint_compile::compile(&component, &target, engines)
+                .with_context(|| format!("wat/{name}.wat"))
+        };
+        fs::write(out.join(format!("{name}.cwasm")), compiled(Engines::Hook)?)?;
+        fs::write(
+            out.join(format!("{name}.metered.cwasm")),
+            compiled(Engines::Bench)?,
+        )?;
         if name == "passes" {
             fs::write(out.join("otherwise.cwasm"), otherwise(&component, &target)?)?;
         }
         fs::write(out.join(format!("{name}.wasm")), component)?;
-        fs::write(out.join(format!("{name}.cwasm")), compiled)?;
         let bytes =
             |extension| format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.{extension}\"))");
-        let (component, compiled) = (bytes("wasm"), bytes("cwasm"));
+        let (component, compiled, metered) = (bytes("wasm"), bytes("cwasm"), bytes("metered.cwasm"));
         writeln!(
             table,
-            "Policy {{ name: \"{name}\", component: {component}, compiled: {compiled} }},"
+            "Policy {{ name: \"{name}\", component: {component}, compiled: {compiled}, metered: {metered} }},"
         )?;
     }
     table.push_str("];\n");

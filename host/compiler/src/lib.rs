@@ -5,10 +5,10 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
+use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC, METERED_MAGIC};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
-use wasmtime::Engine;
+use wasmtime::{Config, Engine};
 
 /// Why a policy could not be compiled.
 #[derive(Debug, Error)]
@@ -29,6 +29,15 @@ pub enum CompileError {
     Invalid(String),
 }
 
+/// For which engine code is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engines {
+    /// The hook's.
+    Hook,
+    /// The bench's, which counts instructions.
+    Bench,
+}
+
 /// Compiles a component for the target triple and returns what the host loads: header and native code.
 ///
 /// The code is for the target's baseline processor, not for this machine's, so that it may be compiled on one machine
@@ -37,15 +46,19 @@ pub enum CompileError {
 /// # Errors
 ///
 /// When the bytes are no valid component, or the target is not one that Cranelift knows.
-pub fn compile(component: &[u8], target: &str) -> Result<Vec<u8>, CompileError> {
+pub fn compile(component: &[u8], target: &str, engines: Engines) -> Result<Vec<u8>, CompileError> {
     if !component.starts_with(b"\0asm\x0d\0\x01\0") {
         return Err(CompileError::NotAComponent);
     }
-    let code = engine(target)?
+    let (config, magic) = match engines {
+        Engines::Hook => (holdpoint_engine::config(), COMPILED_MAGIC),
+        Engines::Bench => (holdpoint_engine::metered_config(), METERED_MAGIC),
+    };
+    let code = engine(config, target)?
         .precompile_component(component)
         .map_err(|cause| CompileError::Invalid(format!("{cause:#}")))?;
     let mut compiled = Vec::with_capacity(COMPILED_HEADER + code.len());
-    compiled.extend_from_slice(&COMPILED_MAGIC);
+    compiled.extend_from_slice(&magic);
     compiled.extend_from_slice(&Sha256::digest(component));
     compiled.extend_from_slice(&code);
     Ok(compiled)
@@ -59,16 +72,17 @@ pub fn compile(component: &[u8], target: &str) -> Result<Vec<u8>, CompileError> 
 /// When the target is not one that Cranelift knows.
 pub fn compatibility(target: &str) -> Result<String, CompileError> {
     let mut hasher = DefaultHasher::new();
-    engine(target)?.precompile_compatibility_hash().hash(&mut hasher);
+    engine(holdpoint_engine::config(), target)?
+        .precompile_compatibility_hash()
+        .hash(&mut hasher);
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-fn engine(target: &str) -> Result<Engine, CompileError> {
+fn engine(mut config: Config, target: &str) -> Result<Engine, CompileError> {
     let for_target = |cause: wasmtime::Error| CompileError::Target {
         target: target.to_owned(),
         cause: format!("{cause:#}"),
     };
-    let mut config = holdpoint_engine::config();
     config.target(target).map_err(for_target)?;
     Engine::new(&config).map_err(for_target)
 }

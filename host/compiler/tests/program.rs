@@ -5,7 +5,8 @@
 use std::process::{Command, Output};
 
 use holdpoint_artifact::{KeyPair, Manifest, UtcTime, Version, sign};
-use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
+use holdpoint_compile::Engines;
+use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC, METERED_MAGIC};
 use sha2::{Digest as _, Sha256};
 
 /// The smallest component.
@@ -60,11 +61,28 @@ fn a_signed_policy_compiles_and_its_code_names_the_signed_file() {
         compiled[COMPILED_MAGIC.len()..COMPILED_HEADER],
         Sha256::digest(&signed)[..]
     );
-    let unsigned = holdpoint_compile::compile(EMPTY, env!("TARGET")).unwrap();
+    let unsigned = holdpoint_compile::compile(EMPTY, env!("TARGET"), Engines::Hook).unwrap();
     assert!(
         compiled[COMPILED_HEADER..] == unsigned[COMPILED_HEADER..],
         "a signature changes nothing of the code"
     );
+}
+
+#[test]
+fn code_for_the_bench_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("policy.wasm");
+    std::fs::write(&source, EMPTY).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_holdpoint-compile"))
+        .arg("--metered")
+        .arg(&source)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let compiled = std::fs::read(directory.path().join("policy.cwasm")).unwrap();
+    assert_eq!(compiled[..METERED_MAGIC.len()], METERED_MAGIC);
+    let hook = holdpoint_compile::compile(EMPTY, env!("TARGET"), Engines::Hook).unwrap();
+    assert!(compiled[COMPILED_HEADER..] != hook[COMPILED_HEADER..]);
 }
 
 #[test]

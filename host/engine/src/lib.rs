@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 
 use wasmtime::Config;
 
-/// The settings of every engine in this project.
+/// The settings of every engine that decides.
 pub fn config() -> Config {
     let mut config = Config::new();
     config
@@ -24,9 +24,19 @@ pub fn config() -> Config {
     config
 }
 
+/// The settings of the bench's engine: those of every engine, and instructions are counted.
+pub fn metered_config() -> Config {
+    let mut config = config();
+    config.consume_fuel(true);
+    config
+}
+
 /// What compiled code starts with, so that it says by itself which policy it is the code of: this magic, then the
 /// SHA-256 of the component's bytes, then what the engine serialised.
 pub const COMPILED_MAGIC: [u8; 8] = *b"hpcwasm1";
 
 /// How many bytes stand before the engine's own in compiled code.
 pub const COMPILED_HEADER: usize = COMPILED_MAGIC.len() + 32;
+
+/// What code for the bench starts with in that magic's place: it counts instructions, and no hook runs it.
+pub const METERED_MAGIC: [u8; 8] = *b"hpmeter1";

@@ -2,6 +2,7 @@
 
 mod author;
 mod operator;
+mod trials;
 
 use std::error::Error;
 use std::fs::File;
@@ -71,6 +72,22 @@ enum Verb {
     Inspect {
         /// The policy.
         file: PathBuf,
+        /// Runs it once, on the bench, and tells what that cost.
+        #[arg(long)]
+        run: bool,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tries what every policy has to stand: odd calls, empty and huge ones, every error of the host.
+    #[command(
+        after_help = "Example:\n  holdpoint policy check guard.wasm\n\nExit codes: 0, no probe fails; 1, one does; 3, the file \
+                      cannot be read."
+    )]
+    Check(trials::CheckArguments),
+    /// Sums up what the shadow said of the decisions in the log.
+    #[command(after_help = "Example:\n  holdpoint policy shadow --json")]
+    Shadow {
         /// As JSON.
         #[arg(long)]
         json: bool,
@@ -180,6 +197,9 @@ struct Passphrase {
 
 /// Runs a verb and says how the process has to end.
 pub(super) fn run(arguments: PolicyArguments) -> ExitCode {
+    if let Verb::Check(check) = &arguments.verb {
+        return trials::check(check, arguments.config.as_deref());
+    }
     match arguments.run() {
         Ok(()) => ExitCode::OK,
         Err(error) => {
@@ -208,7 +228,18 @@ impl PolicyArguments {
                 key: Some(key),
                 json,
             } => verify(&file, &only(public_key(&key)?), &configured()?, json),
-            Verb::Inspect { file, json } => show(&file, &configured()?, json),
+            Verb::Inspect {
+                file,
+                run: false,
+                json,
+            } => show(&file, &configured()?, json),
+            Verb::Inspect {
+                file,
+                run: true,
+                json,
+            } => trials::inspect(&file, self.config.as_deref(), &configured()?, json),
+            Verb::Check(check) => unreachable!("{check:?} ends with codes of its own"),
+            Verb::Shadow { json } => trials::shadow(self.config.clone(), json),
             Verb::Install {
                 file,
                 allow_downgrade,
@@ -275,7 +306,7 @@ fn now() -> UtcTime {
 }
 
 /// Reads a file; of one that is far too large to be a policy, only so much that this is seen.
-fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes))

@@ -181,6 +181,16 @@ const KEYS: &[Key] = &[
         "The level of the session tally, 1 to 4, from which on a call that changes machines asks although its checkpoint was taken. Needs `session.enabled`.",
     ),
     key(
+        "policy.shadow",
+        "none",
+        "A candidate that sees each call after the answer to it is out, and changes nothing: a policy's file, with its compiled code beside it, or the digest of one that is kept in the store. See [replay](replay.md#the-shadow).",
+    ),
+    key(
+        "policy.shadow_share",
+        "`0.01`",
+        "The share of the time that is left, after the answer, in which the record is written and the shadow decides: 0.001 to 0.5. What takes longer is ended.",
+    ),
+    key(
         "ask.deny_in_modes",
         "`[]`",
         "Permission modes of the harness (`default`, `acceptEdits`, `auto`, `dontAsk`, `bypassPermissions`, `plan`) in which an ask becomes a deny, because no human is there to answer it. `\"*\"` is every mode.",
@@ -219,6 +229,36 @@ const KEYS: &[Key] = &[
         "session.tell",
         "`true`",
         "Whether the model is told of a new level, and of the count where a session goes on after a compaction.",
+    ),
+    key(
+        "record.enabled",
+        "`false`",
+        "Whether each decision leaves a record: the call with its arguments, what the policy asked and was answered, its verdict. See [replay](replay.md).",
+    ),
+    key(
+        "record.directory",
+        "`$XDG_STATE_HOME/holdpoint/records`",
+        "Where records lie.",
+    ),
+    key(
+        "record.largest_bytes",
+        "`104857600`",
+        "The room for all records together, at least 1048576. The oldest ones go first.",
+    ),
+    key(
+        "record.keep_days",
+        "`14`",
+        "For how many days a record is kept: 1 to 3650.",
+    ),
+    key(
+        "record.redact",
+        "`[\"*password*\", \"*passwd*\", \"*passphrase*\", \"*secret*\", \"*token*\", \"*api*key*\", \"*private*key*\", \"*credential*\", \"*authorization*\"]`",
+        "Names of arguments, at any depth and whatever their case, whose values are redacted. `*` stands for any run of characters.",
+    ),
+    key(
+        "record.redact_words",
+        "`[]`",
+        "Words, between blanks, that are redacted in every text of the arguments: `\"AKIA*\"`.",
     ),
 ];
 

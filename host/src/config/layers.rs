@@ -143,6 +143,11 @@ pub(super) fn data_directory() -> Option<PathBuf> {
     directory("XDG_DATA_HOME", ".local/share")
 }
 
+/// Where this user's files lie that can be made again.
+pub(crate) fn cache_directory() -> Option<PathBuf> {
+    directory("XDG_CACHE_HOME", ".cache")
+}
+
 fn directory(named_by: &str, below_home: &str) -> Option<PathBuf> {
     let directory = variable(named_by)
         .map(PathBuf::from)

@@ -3,6 +3,7 @@
 mod keys;
 mod layers;
 mod legacy;
+mod record;
 mod trust;
 mod zerto;
 
@@ -18,7 +19,9 @@ use thiserror::Error;
 use crate::verdict::Verdict;
 
 pub use keys::reference;
+pub(crate) use layers::cache_directory;
 pub use layers::{Places, load};
+pub use record::{Record, Shadow};
 pub use trust::{Key, Require, SignatureRule};
 pub use zerto::{LoginKind, Zerto};
 
@@ -37,6 +40,8 @@ pub struct Config {
     pub log: Log,
     /// The session tally.
     pub session: Session,
+    /// Records of decisions.
+    pub record: Record,
 }
 
 /// The policy, what it may use, and what it is told.
@@ -78,6 +83,10 @@ pub struct Policy {
     allow_widening: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_ask_level: Option<u8>,
+    #[serde(skip_serializing)]
+    shadow: Option<String>,
+    #[serde(skip_serializing)]
+    shadow_share: Option<f64>,
 }
 
 /// One MCP server of the operator's.
@@ -190,6 +199,8 @@ impl Config {
             1.0..=300.0,
         )?;
         self.zerto.check()?;
+        self.record.check()?;
+        self.policy.check_shadow()?;
         let paths = [
             ("zerto.secret_file", self.zerto.secret_file.as_deref()),
             ("zerto.ca_file", self.zerto.ca_file.as_deref()),
@@ -197,6 +208,7 @@ impl Config {
             ("policy.store", self.policy.store.as_deref()),
             ("log.path", self.log.path.as_deref()),
             ("session.directory", self.session.directory.as_deref()),
+            ("record.directory", self.record.directory.as_deref()),
         ];
         let catalogs = self
             .policy
@@ -343,6 +355,19 @@ impl Session {
 }
 
 impl Log {
+    /// The log as it is written.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Log::path`].
+    pub fn open(&self) -> Result<crate::log::Log, ConfigError> {
+        Ok(crate::log::Log {
+            path: self.path()?,
+            largest_bytes: self.largest_bytes(),
+            keep: self.keep(),
+        })
+    }
+
     /// Where decisions are written.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::bindings::holdpoint::policy::{deadline, log, session, types, zerto};
-use super::{Limits, wasi};
+use super::{Clock, Limits, still, wasi};
 use crate::verdict::Fault;
 
 pub use session::Tally;
@@ -61,25 +61,35 @@ pub trait Capabilities: Send {
 pub(super) struct State {
     pub(super) lent: Box<dyn Capabilities>,
     pub(super) limits: Limits,
+    /// Where time is virtual: its clock.
+    clock: Option<Clock>,
     wasi: Option<WasiCtx>,
     table: ResourceTable,
 }
 
 impl State {
-    pub(super) fn new(lent: Box<dyn Capabilities>) -> Self {
+    pub(super) fn new(lent: Box<dyn Capabilities>, clock: Option<Clock>) -> Self {
         Self {
             lent,
-            limits: Limits,
+            limits: Limits::default(),
+            clock,
             wasi: None,
             table: ResourceTable::new(),
         }
+    }
+
+    pub(super) fn clock(&self) -> Option<&Clock> {
+        self.clock.as_ref()
     }
 }
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView {
-            ctx: self.wasi.get_or_insert_with(wasi::context),
+            ctx: self.wasi.get_or_insert_with(|| match &self.clock {
+                None => wasi::context(),
+                Some(clock) => still::context(clock),
+            }),
             table: &mut self.table,
         }
     }

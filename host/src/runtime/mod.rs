@@ -5,6 +5,8 @@ pub mod capabilities;
 // Where it has been tried; on other processors, code that is made executable needs more care with their caches.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod in_place;
+mod measured;
+mod still;
 mod wasi;
 
 use std::sync::OnceLock;
@@ -13,9 +15,11 @@ use holdpoint_artifact::{Contract, Version};
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, ResourceLimiter, Store, Trap};
 
-use bindings::GuestPre;
 pub use bindings::{Call, Server};
+use bindings::{Guest, GuestPre};
 use capabilities::{Capabilities, State};
+pub use measured::{Cost, MOST_FUEL, Measured, metered_engine};
+pub use still::Clock;
 
 use crate::verdict::{Fault, FaultKind, Verdict};
 
@@ -87,45 +91,74 @@ pub fn interrupt() {
     }
 }
 
-/// Asks a policy before a call.
-///
-/// # Errors
-///
-/// A fault where the component asks for more than it is granted, does not answer the contract, traps, or is
-/// interrupted.
-pub fn before(
-    component: &Component,
-    grants: &[String],
-    lent: Box<dyn Capabilities>,
-    call: &Call,
-) -> Result<Verdict, Fault> {
-    let linker = linker(component, grants)?;
-    let mut store = Store::new(engine(), State::new(lent));
-    store.limiter(|state| &mut state.limits);
-    store.set_epoch_deadline(1);
-    store.set_hostcall_fuel(MOST_CARRIED);
-    store.set_max_component_handles(MOST_HANDLES);
-    let unusable = |error: wasmtime::Error| {
-        trapped(&error).unwrap_or_else(|| {
-            Fault::new(
-                FaultKind::Policy,
-                format!("the policy cannot be started: {error:#}"),
-            )
-        })
-    };
-    let policy = linker
-        .instantiate_pre(component)
-        .and_then(GuestPre::new)
-        .and_then(|prepared| prepared.instantiate(&mut store))
-        .map_err(unusable)?;
+/// A component that is linked and ready to be asked, as often as one likes and from any thread.
+pub struct Prepared {
+    policy: GuestPre<State>,
+    /// Whether time is virtual and nothing is left to chance.
+    still: bool,
+}
+
+impl Prepared {
+    /// Links what the component asks for.
+    ///
+    /// # Errors
+    ///
+    /// A fault where the component asks for more than it is granted, or does not answer the contract.
+    pub fn new(component: &Component, grants: &[String]) -> Result<Self, Fault> {
+        Self::link(component, grants, false)
+    }
+
+    fn link(component: &Component, grants: &[String], still: bool) -> Result<Self, Fault> {
+        let policy = linker(component, grants, still)?
+            .instantiate_pre(component)
+            .and_then(GuestPre::new)
+            .map_err(|error| unusable(&error))?;
+        Ok(Self { policy, still })
+    }
+
+    /// Asks before a call.
+    ///
+    /// # Errors
+    ///
+    /// A fault where the policy traps, or is interrupted.
+    pub fn before(&self, lent: Box<dyn Capabilities>, call: &Call) -> Result<Verdict, Fault> {
+        let mut store = self.store(lent, None);
+        store.set_epoch_deadline(1);
+        self.start(&mut store)
+            .and_then(|policy| ask(&policy, &mut store, call))
+    }
+
+    fn store(&self, lent: Box<dyn Capabilities>, clock: Option<Clock>) -> Store<State> {
+        let mut store = Store::new(self.policy.engine(), State::new(lent, clock));
+        store.limiter(|state| &mut state.limits);
+        store.set_hostcall_fuel(MOST_CARRIED);
+        store.set_max_component_handles(MOST_HANDLES);
+        store
+    }
+
+    fn start(&self, store: &mut Store<State>) -> Result<Guest, Fault> {
+        self.policy.instantiate(store).map_err(|error| unusable(&error))
+    }
+}
+
+fn ask(policy: &Guest, store: &mut Store<State>, call: &Call) -> Result<Verdict, Fault> {
     let verdict = policy
         .holdpoint_policy_policy()
-        .call_before(&mut store, call)
+        .call_before(store, call)
         .map_err(|error| {
             trapped(&error)
                 .unwrap_or_else(|| Fault::new(FaultKind::Trap, format!("the policy failed: {error:#}")))
         })?;
     Ok(verdict.into())
+}
+
+fn unusable(error: &wasmtime::Error) -> Fault {
+    trapped(error).unwrap_or_else(|| {
+        Fault::new(
+            FaultKind::Policy,
+            format!("the policy cannot be started: {error:#}"),
+        )
+    })
 }
 
 /// The fault for an error that is a trap, or a fault of what was lent.
@@ -135,15 +168,17 @@ fn trapped(error: &wasmtime::Error) -> Option<Fault> {
     }
     let trap = error.downcast_ref::<Trap>()?;
     Some(match trap {
-        Trap::Interrupt => Fault::new(FaultKind::Deadline, "the policy did not answer in time"),
+        Trap::Interrupt | Trap::OutOfFuel => {
+            Fault::new(FaultKind::Deadline, "the policy did not answer in time")
+        }
         trap => Fault::new(FaultKind::Trap, format!("the policy trapped ({trap})")),
     })
 }
 
 /// Links what the component imports and nothing else: our capabilities where they are granted, WASI where it asks for
 /// some.
-fn linker(component: &Component, grants: &[String]) -> Result<Linker<State>, Fault> {
-    let engine = engine();
+fn linker(component: &Component, grants: &[String], still: bool) -> Result<Linker<State>, Fault> {
+    let engine = component.engine();
     let mut linker = Linker::new(engine);
     for (import, _) in component.component_type().imports(engine) {
         let (package, interface) = import.split_once('/').unwrap_or((import, ""));
@@ -160,6 +195,9 @@ fn linker(component: &Component, grants: &[String]) -> Result<Linker<State>, Fau
                 ));
             }
             "holdpoint:policy" => link_capability(&mut linker, interface),
+            "wasi:clocks" if still && interface == "monotonic-clock" => {
+                still::link_monotonic_clock(&mut linker)
+            }
             _ => wasi::link(&mut linker, package, interface),
         };
         linked.map_err(|error| {
@@ -184,12 +222,19 @@ fn link_capability(linker: &mut Linker<State>, interface: &str) -> wasmtime::Res
     }
 }
 
-/// The limits of one policy's store.
-struct Limits;
+/// The limits of one policy's store, and how much memory it has: only ever more.
+#[derive(Default)]
+struct Limits {
+    memory: usize,
+}
 
 impl ResourceLimiter for Limits {
-    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= MOST_MEMORY)
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let granted = desired <= MOST_MEMORY;
+        if granted {
+            self.memory += desired - current;
+        }
+        Ok(granted)
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {

@@ -12,7 +12,7 @@ use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, random, sockets, sync};
 use wasmtime_wasi::random::WasiRandom;
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView};
-use wasmtime_wasi::{WasiCtx, WasiView};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiView};
 
 /// The most random bytes that one call gives.
 const MOST_RANDOM: u64 = 64 * 1024;
@@ -122,13 +122,18 @@ impl HasData for Table {
     type Data<'a> = &'a mut ResourceTable;
 }
 
-/// The empty context.
-pub(super) fn context() -> WasiCtx {
-    WasiCtx::builder()
+/// What every context is without.
+pub(super) fn nothing(builder: &mut WasiCtxBuilder) -> &mut WasiCtxBuilder {
+    builder
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)
         .max_random_size(MOST_RANDOM)
+}
+
+/// The empty context.
+pub(super) fn context() -> WasiCtx {
+    nothing(&mut WasiCtxBuilder::new())
         .wall_clock(Seconds)
         .monotonic_clock(Milliseconds(Instant::now()))
         .build()

@@ -34,7 +34,12 @@ pub enum Waiting {
     Nothing = 2,
     /// The answer is being written: block without adding to it.
     Answer = 3,
+    /// The answer is out, and what the process has to end with is settled: end with it.
+    Delivered = 4,
 }
+
+/// The exit code once the answer is out.
+static CODE: AtomicU8 = AtomicU8::new(0);
 
 static WAITING: AtomicU8 = AtomicU8::new(Waiting::Unknown as u8);
 static LATE: AtomicBool = AtomicBool::new(false);
@@ -65,6 +70,12 @@ pub fn grace(left: Duration) -> Duration {
 /// Says what the last word would have to be from now on.
 pub fn expect(waiting: Waiting) {
     WAITING.store(waiting as u8, Ordering::SeqCst);
+}
+
+/// The answer is out. Whatever happens from now on, the process ends with this code, and says nothing more.
+pub fn delivered(code: ExitCode) {
+    CODE.store(code.byte(), Ordering::SeqCst);
+    expect(Waiting::Delivered);
 }
 
 /// Whether the deadline is so near that nothing more should be begun.
@@ -122,6 +133,10 @@ fn last_word(cause: Cause) -> ! {
     let waiting = WAITING.load(Ordering::SeqCst);
     if waiting == Waiting::Nothing as u8 {
         platform::end(ExitCode::OK);
+    }
+    if waiting == Waiting::Delivered as u8 {
+        last_lines::append(cause);
+        platform::end(ExitCode::from_byte(CODE.load(Ordering::SeqCst)));
     }
     if waiting == Waiting::Call as u8 {
         platform::write(platform::STDOUT, json.as_bytes());

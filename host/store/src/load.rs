@@ -201,6 +201,26 @@ impl Store {
         Ok(troubles)
     }
 
+    /// Loads a kept policy, in force or not, through the gate, and its compiled code as far as that can be trusted.
+    ///
+    /// # Errors
+    ///
+    /// Where it is not kept here, or must not decide.
+    pub fn load_kept(
+        &self,
+        policy: Digest,
+        admission: &Admission<'_>,
+        build: &Build<'_>,
+    ) -> Result<Loaded, LoadError> {
+        let (wasm, facts) = self.admitted(policy, admission)??;
+        Ok(Loaded {
+            code: self.code(facts.digest, build),
+            facts,
+            wasm,
+            fallback: None,
+        })
+    }
+
     /// The bytes and facts of what decides.
     fn pick(&self, admission: &Admission<'_>) -> Result<(Vec<u8>, Facts, Option<Fallback>), LoadError> {
         let Some(activation) = self.files.activation()? else {

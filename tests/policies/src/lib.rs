@@ -11,6 +11,8 @@ pub struct Policy {
     pub component: &'static [u8],
     /// Its compiled code, as the host loads it.
     pub compiled: &'static [u8],
+    /// Its compiled code for the bench.
+    pub metered: &'static [u8],
 }
 
 include!(concat!(env!("OUT_DIR"), "/policies.rs"));

@@ -88,7 +88,7 @@ impl World {
     }
 
     /// The program in a folder of its own, `bin`, with something beside it that takes the compiler's place: it hands out
-    /// `bin/code`, the engine's bytes, made before, as the code of whatever file it is given.
+    /// `bin/code`, the engine's bytes, made before, as the code of whatever file it is given; for the bench, `bin/metered`.
     pub fn with_compiler(&self, holdpoint: &str) -> PathBuf {
         std::fs::create_dir(self.path("bin")).expect("an empty directory");
         let program = self.path("bin/holdpoint");
@@ -96,12 +96,14 @@ impl World {
             std::fs::copy(holdpoint, &program).expect("a copy");
         }
         let compiler = self.path("bin/holdpoint-compile");
-        let code = self.path("bin/code");
+        let folder = self.path("bin");
         let script = format!(
             "#!/bin/bash\n\
+             magic=hpcwasm1 code=code\n\
+             if [ \"$1\" = --metered ]; then shift; magic=hpmeter1 code=metered; fi\n\
              digest=$(sha256sum \"$1\" | cut -c1-64)\n\
-             {{ printf hpcwasm1; printf \"$(sed 's/../\\\\x&/g' <<< \"$digest\")\"; cat '{}'; }} > \"${{1%.wasm}}.cwasm\"\n",
-            code.display()
+             {{ printf $magic; printf \"$(sed 's/../\\\\x&/g' <<< \"$digest\")\"; cat \"{}/$code\"; }} > \"${{1%.wasm}}.cwasm\"\n",
+            folder.display()
         );
         std::fs::write(&compiler, script).expect("a file");
         chmod(&compiler, 0o700);

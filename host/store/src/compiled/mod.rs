@@ -52,6 +52,29 @@ pub struct Compiler<'a> {
     pub loads: fn(&[u8]) -> Result<(), String>,
 }
 
+impl Compiler<'_> {
+    /// Compiles a file, with these arguments before its name, and leaves the code beside it.
+    ///
+    /// # Errors
+    ///
+    /// Where others may have written the program, or it did not do its work within its limits.
+    pub fn run(&self, source: &Path, arguments: &[&str]) -> Result<(), Failed> {
+        let program = self.program;
+        let unusable = |cause| Failed::from(StoreError::io(program, cause));
+        let program_metadata = fs::metadata(program).map_err(unusable)?;
+        owner::check(program, &program_metadata)?;
+        let mut command = Command::new(program);
+        command.args(arguments).arg(source).env_clear();
+        command.current_dir(source.parent().unwrap_or(source));
+        limit(&mut command, self.memory, self.timeout, LARGEST_CODE);
+        run(&mut command, b"", self.timeout).map_err(|cause| Failed::Program {
+            program: program.to_owned(),
+            cause,
+        })?;
+        Ok(())
+    }
+}
+
 /// Why kept code is not used, so that it has to be made anew.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -166,10 +189,6 @@ impl Store {
         compiler: &Compiler<'_>,
     ) -> Result<(), Failed> {
         let program = compiler.program;
-        let unusable = |cause| Failed::from(StoreError::io(program, cause));
-        let program_metadata = fs::metadata(program).map_err(unusable)?;
-        owner::check(program, &program_metadata)?;
-
         // Emptied by whoever takes the lock next, should this process not live to do it. The name is its own, so that a
         // program that outlives this process writes nowhere else.
         let workplace = self
@@ -180,14 +199,7 @@ impl Store {
         let source = workplace.join("policy.wasm");
         disk::replace(&self.files.scratch(), &source, bytes, 0o600)?;
 
-        let mut command = Command::new(program);
-        command.arg(&source).current_dir(&workplace).env_clear();
-        limit(&mut command, compiler.memory, compiler.timeout, LARGEST_CODE);
-        let done = run(&mut command, b"", compiler.timeout);
-        done.map_err(|cause| Failed::Program {
-            program: program.to_owned(),
-            cause,
-        })?;
+        compiler.run(&source, &[])?;
         let code = disk::read(&workplace.join("policy.cwasm"), LARGEST_CODE)?.unwrap_or_default();
         disk::empty(&self.files.scratch())?;
         let file = Digest::of(bytes);

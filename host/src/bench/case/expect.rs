@@ -1,0 +1,114 @@
+//! What came out, held against what had to.
+
+use similar::{ChangeTag, TextDiff};
+
+use super::format::{Expect, VerdictWord};
+use crate::bench::Performance;
+use crate::bench::exchange::Asked;
+
+/// What is not as it should be, each with what there is in its place.
+pub(super) fn problems(expect: &Expect, performance: &Performance) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !performance.asking.unforeseen.is_empty() {
+        let asked = performance.asking.unforeseen.join("\n  ");
+        problems.push(format!("the case does not foresee what was asked:\n  {asked}"));
+    }
+    let text = performance.text();
+    problems.extend(verdict(expect, performance, text));
+    problems.extend(parts(&expect.holds, text, "what is said"));
+    for part in expect.lacks.iter().filter(|part| text.contains(*part)) {
+        problems.push(format!("{part:?} stands in what is said: {text:?}"));
+    }
+    problems.extend(calls(expect, performance));
+    problems.extend(tags(expect, performance));
+    let lines = performance.asking.lines.join("\n");
+    problems.extend(parts(&expect.logs, &lines, "the lines for the log"));
+    problems.extend(beyond("instructions", expect.fuel, performance.cost.fuel));
+    problems.extend(beyond(
+        "bytes of memory",
+        expect.memory,
+        performance.cost.memory as u64,
+    ));
+    problems
+}
+
+fn verdict(expect: &Expect, performance: &Performance, text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    let word = performance.word();
+    // Who names a kind of fault expects one.
+    let wanted = match (expect.verdict, &expect.fault) {
+        (None, Some(_)) => Some(VerdictWord::Fault),
+        (wanted, _) => wanted,
+    };
+    if let Some(wanted) = wanted.map(VerdictWord::word).filter(|wanted| *wanted != word) {
+        problems.push(format!("the verdict is {word} and not {wanted}: {text:?}"));
+    }
+    if let Some(wanted) = &expect.fault {
+        match &performance.verdict {
+            Err(fault) if fault.kind.word() != wanted => {
+                problems.push(format!(
+                    "the fault is of the kind {} and not {wanted}",
+                    fault.kind.word()
+                ));
+            }
+            _ => {}
+        }
+    }
+    if expect.silent && (word != "pass" || !text.is_empty()) {
+        problems.push(format!("the policy does not pass in silence: {word} {text:?}"));
+    }
+    problems
+}
+
+fn parts(parts: &[String], text: &str, place: &str) -> Vec<String> {
+    let missing = parts.iter().filter(|part| !text.contains(*part));
+    missing
+        .map(|part| format!("{part:?} does not stand in {place}: {text:?}"))
+        .collect()
+}
+
+fn calls(expect: &Expect, performance: &Performance) -> Option<String> {
+    let lines = |calls: &[String]| calls.iter().map(|call| format!("{call}\n")).collect::<String>();
+    let (wanted, made) = (lines(expect.calls.as_ref()?), lines(&performance.calls()));
+    (wanted != made).then(|| format!("other calls were made:\n{}", difference(&wanted, &made)))
+}
+
+fn tags(expect: &Expect, performance: &Performance) -> Vec<String> {
+    if expect.tag.is_empty() {
+        return Vec::new();
+    }
+    let exchanges = performance.asking.exchanges.iter();
+    let tags: Vec<&String> = exchanges
+        .filter_map(|exchange| match &exchange.asked {
+            Asked::Capture { tag, .. } => Some(tag),
+            _ => None,
+        })
+        .collect();
+    if tags.is_empty() {
+        return vec!["nothing was captured, so there is no tag".into()];
+    }
+    tags.into_iter()
+        .flat_map(|tag| parts(&expect.tag, tag, "the tag"))
+        .collect()
+}
+
+fn beyond(what: &str, most: Option<u64>, used: u64) -> Option<String> {
+    let most = most.filter(|most| used > *most)?;
+    Some(format!("{used} {what} were used, and {most} are the most"))
+}
+
+/// Two texts line by line: `-` is wanted and missing, `+` is there and not wanted.
+pub(super) fn difference(wanted: &str, made: &str) -> String {
+    let mut lines = String::new();
+    for change in TextDiff::from_lines(wanted, made).iter_all_changes() {
+        let sign = match change.tag() {
+            ChangeTag::Delete => '-',
+            ChangeTag::Insert => '+',
+            ChangeTag::Equal => ' ',
+        };
+        let line = change.value().trim_end_matches('\n');
+        lines.push_str(&format!("  {sign} {line}\n"));
+    }
+    lines.truncate(lines.trim_end().len());
+    lines
+}

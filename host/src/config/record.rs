@@ -1,0 +1,117 @@
+//! What is kept of decisions for policies to come, and which of these looks on.
+
+use std::path::PathBuf;
+
+use holdpoint_artifact::Digest;
+use serde::Deserialize;
+
+use super::layers::state_directory;
+use super::{ConfigError, Policy, in_range};
+use crate::recording::{Files, Rules};
+
+/// Names of arguments that are redacted unless configured.
+const SECRETS: [&str; 9] = [
+    "*password*",
+    "*passwd*",
+    "*passphrase*",
+    "*secret*",
+    "*token*",
+    "*api*key*",
+    "*private*key*",
+    "*credential*",
+    "*authorization*",
+];
+/// The least room for records, in bytes.
+const LEAST_BYTES: u64 = 1024 * 1024;
+
+/// Records of decisions.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// Whether decisions are recorded.
+    pub enabled: bool,
+    pub(super) directory: Option<PathBuf>,
+    largest_bytes: Option<u64>,
+    keep_days: Option<u32>,
+    redact: Option<Vec<String>>,
+    redact_words: Vec<String>,
+}
+
+impl Record {
+    /// Where records lie, and how many.
+    ///
+    /// # Errors
+    ///
+    /// Where nothing is configured and there is no home directory.
+    pub fn files(&self) -> Result<Files, ConfigError> {
+        let configured = self.directory.clone();
+        let directory = configured.or_else(|| state_directory().map(|directory| directory.join("records")));
+        Ok(Files {
+            directory: directory.ok_or_else(|| {
+                ConfigError::value(
+                    "record.directory",
+                    "has to be set, since neither XDG_STATE_HOME nor HOME is",
+                )
+            })?,
+            largest_bytes: self.largest_bytes.unwrap_or(100 * 1024 * 1024),
+            keep_days: self.keep_days.unwrap_or(14),
+        })
+    }
+
+    /// What is redacted.
+    pub fn rules(&self) -> Rules {
+        let secrets = || SECRETS.map(str::to_owned).to_vec();
+        Rules {
+            names: self.redact.clone().unwrap_or_else(secrets),
+            words: self.redact_words.clone(),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if let Some(bytes) = self.largest_bytes.filter(|bytes| *bytes < LEAST_BYTES) {
+            let cause = format!("is {bytes}, and has to be at least {LEAST_BYTES}");
+            return Err(ConfigError::value("record.largest_bytes", cause));
+        }
+        let days = self.keep_days.map(f64::from);
+        in_range("record.keep_days", days, 1.0..=3650.0)
+    }
+}
+
+/// The policy that looks on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shadow {
+    /// A policy's file.
+    File(PathBuf),
+    /// A policy that is kept in the store.
+    Kept(Digest),
+}
+
+impl Policy {
+    /// The policy that sees each call beside the one in force, if there is one.
+    pub fn shadow(&self) -> Option<Shadow> {
+        let named = self.shadow.as_ref()?;
+        Some(match named.parse() {
+            Ok(digest) => Shadow::Kept(digest),
+            Err(_) => Shadow::File(named.into()),
+        })
+    }
+
+    /// The share of the time that is left which may pass after the answer, for the record and the shadow.
+    pub fn shadow_share(&self) -> f64 {
+        self.shadow_share.unwrap_or(0.01)
+    }
+
+    pub(super) fn check_shadow(&self) -> Result<(), ConfigError> {
+        in_range("policy.shadow_share", self.shadow_share, 0.001..=0.5)?;
+        match self.shadow() {
+            Some(Shadow::File(path)) if !path.is_absolute() => Err(ConfigError::value(
+                "policy.shadow",
+                format!(
+                    "is '{}', and has to be a digest (sha256:…) or a path that begins with '/'",
+                    path.display()
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
