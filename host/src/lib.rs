@@ -7,7 +7,7 @@
 //! harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the [`watchdog`]. On the
 //! [`bench`], somebody else plays the host.
 
-mod aftermath;
+pub mod aftermath;
 pub mod arguments;
 pub mod bench;
 pub mod cli;

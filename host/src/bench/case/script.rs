@@ -80,8 +80,11 @@ impl Script {
         }
     }
 
-    fn vpg(&self, identifier: &str) -> Option<&Vpg> {
-        self.vpgs.iter().find(|vpg| same(&identifier_of(vpg), identifier))
+    /// The first entry of a VPG that says this of it.
+    fn vpg(&self, identifier: &str, says: fn(&Vpg) -> bool) -> Option<&Vpg> {
+        self.vpgs
+            .iter()
+            .find(|vpg| same(&identifier_of(vpg), identifier) && says(vpg))
     }
 
     /// The names by which a case may mean a VPG.
