@@ -164,12 +164,16 @@ fn decide(
     let unusable = |error: &ConfigError| Fault::new(FaultKind::Configuration, error.to_string());
     let config = config.as_ref().map_err(unusable)?;
     let settings = config.policy.settings_json().map_err(|error| unusable(&error))?;
-    let policy::Loaded { component, identity } =
-        policy::load(&config.policy).map_err(|error| Fault::new(error.kind(), error.to_string()))?;
+    let policy::Loaded {
+        component,
+        identity,
+        gate,
+    } = policy::load(&config.policy).map_err(|error| Fault::new(error.kind(), error.to_string()))?;
     // The process is about to end: taking the component apart would be a tenth of its work, for nothing.
     let component = ManuallyDrop::new(component);
     entry.policy = Some(identity.to_string());
     entry.ms.load = milliseconds(started.elapsed());
+    entry.ms.gate = milliseconds(gate);
     let (text, cut) = arguments::bounded(call.arguments);
     let question = runtime::Call {
         harness: claude_code::NAME.to_owned(),

@@ -1,12 +1,12 @@
 //! The policy in force, from its file to something that can be run: the load path.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, fs, io};
 
 use holdpoint_artifact::{Digest, Facts, LARGEST, Refusal, gate};
-use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
-use holdpoint_store::{Admission, Build, Fallback, Recompile, Store, StoreError};
+use holdpoint_engine::{COMPILED_DIGEST, COMPILED_HEADER, COMPILED_MAGIC};
+use holdpoint_store::{Admission, Build, Fallback, Recompile, Store, StoreError, Within};
 use thiserror::Error;
 use wasmtime::component::Component;
 
@@ -15,23 +15,14 @@ use crate::verdict::FaultKind;
 use crate::{private, runtime};
 
 /// The shipped policy's compiled code, made in the build.
-static SHIPPED: Shipped<[u8; COMPILED]> = Shipped {
-    before: [0; PAGE - COMPILED_HEADER],
-    compiled: *include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")),
-};
+static SHIPPED: OnPages<[u8; COMPILED]> = OnPages(*include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")));
 
 /// The length of that, in bytes.
 const COMPILED: usize = include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")).len();
 
-/// Puts what comes after the header at the beginning of a page, so that it can run where it lies.
+/// Begins with a page, so that the code inside can run where it lies.
 #[repr(C, align(4096))]
-struct Shipped<T> {
-    before: [u8; PAGE - COMPILED_HEADER],
-    compiled: T,
-}
-
-/// The size of a page, in bytes, where code runs where it lies.
-const PAGE: usize = 4096;
+struct OnPages<T>(T);
 
 /// The most compiled code that is read from beside a component, in bytes.
 const LARGEST_CODE: u64 = 512 * 1024 * 1024;
@@ -42,6 +33,7 @@ pub const BUILD: Build<'static> = Build {
     host: env!("CARGO_PKG_VERSION"),
     cpu: env!("HOLDPOINT_TARGET"),
     magic: &COMPILED_MAGIC,
+    hold: runtime::hold,
 };
 
 /// A policy that can be run.
@@ -50,6 +42,8 @@ pub struct Loaded {
     pub component: Component,
     /// Which one it is, for logs.
     pub identity: Identity,
+    /// How long it took to find out whether it may run, and that its code is its own.
+    pub gate: Duration,
 }
 
 /// Which policy decided.
@@ -178,6 +172,7 @@ pub fn load(config: &Policy) -> Result<Loaded, LoadError> {
 }
 
 fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
+    let began = Instant::now();
     let bytes = read(path, LARGEST as u64)?;
     let (trust, grants) = (config.trust()?, config.grants());
     let contract = runtime::contract(&grants);
@@ -193,7 +188,7 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
     let not_compiled = || LoadError::NotCompiled {
         path: path.to_owned(),
     };
-    let compiled = match read(&path.with_extension("cwasm"), LARGEST_CODE) {
+    let compiled = match hold(&path.with_extension("cwasm")) {
         Err(LoadError::Unreadable { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
             return Err(not_compiled());
         }
@@ -201,12 +196,14 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
     };
     let is_its_code = compiled.len() > COMPILED_HEADER
         && compiled.starts_with(&COMPILED_MAGIC)
-        && compiled[COMPILED_MAGIC.len()..COMPILED_HEADER] == *Digest::of(&bytes).as_bytes();
+        && compiled[COMPILED_DIGEST] == *Digest::of(&bytes).as_bytes();
     if !is_its_code {
         return Err(not_compiled());
     }
+    let gate = began.elapsed();
     Ok(Loaded {
-        component: deserialize(&compiled)?,
+        component: deserialize(compiled)?,
+        gate,
         identity: Identity {
             origin: path.display().to_string(),
             digest: facts.digest,
@@ -217,6 +214,7 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
 }
 
 fn from_store(store: &Store, config: &Policy) -> Result<Loaded, LoadError> {
+    let began = Instant::now();
     let (trust, grants) = (config.trust()?, config.grants());
     let admission = Admission {
         trust: &trust,
@@ -231,8 +229,10 @@ fn from_store(store: &Store, config: &Policy) -> Result<Loaded, LoadError> {
         why,
         file: store.kept_file(installed.facts.digest),
     })?;
+    let gate = began.elapsed();
     Ok(Loaded {
-        component: deserialize(&code)?,
+        component: deserialize(code)?,
+        gate,
         identity: Identity {
             origin: holdpoint_store::title(&installed.facts),
             digest: installed.facts.digest,
@@ -242,13 +242,11 @@ fn from_store(store: &Store, config: &Policy) -> Result<Loaded, LoadError> {
     })
 }
 
-#[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
 fn shipped() -> Result<Loaded, LoadError> {
-    let compiled = &SHIPPED.compiled;
-    // SAFETY: the code is this build's own.
-    let component = unsafe { runtime::load_static(&compiled[COMPILED_HEADER..]) };
+    let compiled = &SHIPPED.0;
     Ok(Loaded {
-        component: component.map_err(foreign)?,
+        component: deserialize(compiled)?,
+        gate: Duration::ZERO,
         identity: Identity {
             origin: "shipped".into(),
             digest: digest_of(compiled),
@@ -258,37 +256,61 @@ fn shipped() -> Result<Loaded, LoadError> {
     })
 }
 
-/// Reads a file that only its owner can have written, looking at the opened file and not at its name.
-fn read(path: &Path, largest: u64) -> Result<Vec<u8>, LoadError> {
-    let unreadable = |cause| LoadError::Unreadable {
-        path: path.to_owned(),
-        cause,
-    };
-    let file = fs::File::open(path).map_err(unreadable)?;
-    let metadata = file.metadata().map_err(unreadable)?;
+/// Opens a file that only its owner can have written, looking at the opened file and not at its name.
+fn open(path: &Path) -> Result<(fs::File, fs::Metadata), LoadError> {
+    let unreadable = unreadable(path);
+    let file = fs::File::open(path).map_err(&unreadable)?;
+    let metadata = file.metadata().map_err(&unreadable)?;
     if private::writable_by_others(&metadata) {
         return Err(LoadError::Exposed {
             path: path.to_owned(),
         });
     }
+    Ok((file, metadata))
+}
+
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> LoadError {
+    move |cause| LoadError::Unreadable {
+        path: path.to_owned(),
+        cause,
+    }
+}
+
+/// Brings compiled code into memory that can run it.
+fn hold(path: &Path) -> Result<&'static [u8], LoadError> {
+    let (file, metadata) = open(path)?;
+    if metadata.len() > LARGEST_CODE {
+        return Err(LoadError::NotCompiled {
+            path: path.to_owned(),
+        });
+    }
+    usize::try_from(metadata.len())
+        .map_err(io::Error::other)
+        .and_then(|length| runtime::hold(&file, length, Within::UsersReach))
+        .map_err(unreadable(path))
+}
+
+/// Reads such a file.
+fn read(path: &Path, largest: u64) -> Result<Vec<u8>, LoadError> {
+    let (file, _) = open(path)?;
     // One byte more than there may be, so that what is too large is seen to be.
     let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut io::Read::take(file, largest + 1), &mut bytes).map_err(unreadable)?;
+    io::Read::read_to_end(&mut io::Read::take(file, largest + 1), &mut bytes).map_err(unreadable(path))?;
     Ok(bytes)
 }
 
 /// The component's digest, as its compiled code says it.
 fn digest_of(compiled: &[u8; COMPILED]) -> Digest {
     let mut digest = [0; 32];
-    digest.copy_from_slice(&compiled[COMPILED_MAGIC.len()..COMPILED_HEADER]);
+    digest.copy_from_slice(&compiled[COMPILED_DIGEST]);
     Digest::from_bytes(digest)
 }
 
 #[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
-fn deserialize(compiled: &[u8]) -> Result<Component, LoadError> {
-    // SAFETY: the code comes from a file that nobody but this user or root can have written, which could as well replace
-    // this program, or it was proven to be what a compiler made for the store.
-    unsafe { Component::deserialize(runtime::engine(), &compiled[COMPILED_HEADER..]) }.map_err(foreign)
+fn deserialize(compiled: &'static [u8]) -> Result<Component, LoadError> {
+    // SAFETY: the code is this build's own; or it comes from a file that nobody but this user or root can have written,
+    // which could as well replace this program; or it was proven to be what a compiler made for the store.
+    unsafe { runtime::load(compiled.get(COMPILED_HEADER..).unwrap_or_default()) }.map_err(foreign)
 }
 
 fn foreign(error: wasmtime::Error) -> LoadError {

@@ -5,7 +5,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
+use holdpoint_engine::compiled_header;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use wasmtime::Engine;
@@ -44,11 +44,8 @@ pub fn compile(component: &[u8], target: &str) -> Result<Vec<u8>, CompileError> 
     let code = engine(target)?
         .precompile_component(component)
         .map_err(|cause| CompileError::Invalid(format!("{cause:#}")))?;
-    let mut compiled = Vec::with_capacity(COMPILED_HEADER + code.len());
-    compiled.extend_from_slice(&COMPILED_MAGIC);
-    compiled.extend_from_slice(&Sha256::digest(component));
-    compiled.extend_from_slice(&code);
-    Ok(compiled)
+    let header = compiled_header(Sha256::digest(component).into());
+    Ok([&header[..], &code].concat())
 }
 
 /// What compiled code for the target depends on beside the component: the engine's release and settings, as 16

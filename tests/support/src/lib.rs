@@ -100,7 +100,8 @@ impl World {
         let script = format!(
             "#!/bin/bash\n\
              digest=$(sha256sum \"$1\" | cut -c1-64)\n\
-             {{ printf hpcwasm1; printf \"$(sed 's/../\\\\x&/g' <<< \"$digest\")\"; cat '{}'; }} > \"${{1%.wasm}}.cwasm\"\n",
+             {{ printf hpcwasm2; printf \"$(sed 's/../\\\\x&/g' <<< \"$digest\")\"; head -c 4056 /dev/zero; cat '{}'; }} \
+             > \"${{1%.wasm}}.cwasm\"\n",
             code.display()
         );
         std::fs::write(&compiler, script).expect("a file");
