@@ -6,6 +6,10 @@ use std::{env, fs};
 
 use holdpoint_compile::Engines;
 use sha2::{Digest as _, Sha256};
+use wit_component::ComponentEncoder;
+
+/// What the shipped policy is built for.
+const MODULE_TARGET: &str = "wasm32-unknown-unknown";
 
 fn main() {
     let out = PathBuf::from(variable("OUT_DIR"));
@@ -13,8 +17,9 @@ fn main() {
     for watched in ["guest", "catalogs"].iter().chain(&BUILD) {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
-    let component = build_component(&root, &out);
-    let bytes = fs::read(&component).expect("the policy that was just built can be read");
+    let bytes = component_of(&build_module(&root, &out));
+    let component = out.join("policy.wasm");
+    fs::write(&component, &bytes).expect("the build directory can be written");
     for (name, engines) in [
         ("policy.cwasm", Engines::Hook),
         ("policy.metered.cwasm", Engines::Bench),
@@ -31,6 +36,10 @@ fn main() {
     println!("cargo::rustc-env=HOLDPOINT_ENGINE={engine}");
     println!("cargo::rustc-env=HOLDPOINT_TARGET={target}");
     println!("cargo::rustc-env=HOLDPOINT_BUILD={}", build(&root));
+    // The static program moves itself to where it was loaded. Said so, its list of what has to be moved is a fiftieth.
+    if variable("CARGO_CFG_TARGET_ENV") == "musl" {
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    }
 }
 
 /// What code that was compiled for one host could do in another that was built from other sources: everything that makes
@@ -76,8 +85,21 @@ fn files(path: &Path) -> Vec<PathBuf> {
     paths.iter().flat_map(|path| files(path)).collect()
 }
 
+/// The component of a module: all that it says of its imports and exports is in a section that the bindings put there.
+fn component_of(module: &Path) -> Vec<u8> {
+    let module = fs::read(module).expect("the policy that was just built can be read");
+    ComponentEncoder::default()
+        .validate(true)
+        .module(&module)
+        .and_then(|mut encoder| encoder.encode())
+        .unwrap_or_else(|error| panic!("the shipped policy makes no component: {error:#}"))
+}
+
 /// A build of its own, with its own target directory: cargo has no stable way to depend on another target's artefact.
-fn build_component(root: &Path, out: &Path) -> PathBuf {
+///
+/// For a target without an operating system, since the standard library of `wasm32-wasip2` imports a dozen interfaces of
+/// WASI whether or not they are used, and each of them costs a start something.
+fn build_module(root: &Path, out: &Path) -> PathBuf {
     let target_dir = out.join("guest");
     let mut cargo = Command::new(variable("CARGO"));
     cargo
@@ -90,7 +112,7 @@ fn build_component(root: &Path, out: &Path) -> PathBuf {
             "--profile",
             "policy",
         ])
-        .args(["--target", "wasm32-wasip2", "--target-dir"])
+        .args(["--target", MODULE_TARGET, "--target-dir"])
         .arg(&target_dir);
     // What was meant for the outer build (a linter as the compiler, flags for another target) must not reach this one.
     for (name, _) in env::vars_os() {
@@ -109,9 +131,9 @@ fn build_component(root: &Path, out: &Path) -> PathBuf {
     let status = cargo.status().expect("cargo can be started");
     assert!(
         status.success(),
-        "the shipped policy does not build; if its target is missing: rustup target add wasm32-wasip2"
+        "the shipped policy does not build; if its target is missing: rustup target add {MODULE_TARGET}"
     );
-    target_dir.join("wasm32-wasip2/policy/holdpoint_guest.wasm")
+    target_dir.join(MODULE_TARGET).join("policy/holdpoint_guest.wasm")
 }
 
 fn variable(name: &str) -> String {

@@ -175,12 +175,17 @@ fn decide(
     let unusable = |error: &ConfigError| Fault::new(FaultKind::Configuration, error.to_string());
     let config = config.as_ref().map_err(unusable)?;
     let settings = config.policy.settings_json().map_err(|error| unusable(&error))?;
-    let policy::Loaded { component, identity } = policy::load_by(deadline, &config.policy)
+    let policy::Loaded {
+        component,
+        identity,
+        gate,
+    } = policy::load_by(deadline, &config.policy)
         .map_err(|error| Fault::new(error.kind(), error.to_string()))?;
     // The process is about to end: taking the component apart would be a tenth of its work, for nothing.
     let component = ManuallyDrop::new(component);
     entry.policy = Some(identity.to_string());
     entry.ms.load = milliseconds(started.elapsed());
+    entry.ms.gate = milliseconds(gate);
     let question = question(call, settings, nonce());
     // Zerto's waits end before the policy is interrupted, so that it can still put the cause into words.
     let zerto_deadline = deadline - 2 * watchdog::grace(config.deadline());

@@ -54,8 +54,17 @@ pub struct Phases {
     pub read: f64,
     /// Until the policy was loaded.
     pub load: f64,
+    /// How long of that the gate took: signature, digests, and whose the compiled code is. Zero for the shipped policy,
+    /// which needs none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub gate: f64,
     /// Until it had decided; zero where the host was ended before that.
     pub total: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_zero(ms: &f64) -> bool {
+    *ms == 0.0
 }
 
 impl Entry {

@@ -2,12 +2,12 @@
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, fs, io};
 
 use holdpoint_artifact::{Digest, Facts, KeyId, LARGEST, Refusal, Required, Trust, Version, gate};
-use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC};
-use holdpoint_store::{Admission, Build, Entry, Fallback, Recompile, Store, StoreError};
+use holdpoint_engine::{COMPILED_DIGEST, COMPILED_HEADER, COMPILED_MAGIC};
+use holdpoint_store::{Admission, Build, Entry, Fallback, Recompile, Store, StoreError, Within};
 use thiserror::Error;
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -17,23 +17,14 @@ use crate::verdict::FaultKind;
 use crate::{compiler, private, runtime, text};
 
 /// The shipped policy's compiled code, made in the build.
-static SHIPPED: Shipped<[u8; COMPILED]> = Shipped {
-    before: [0; PAGE - COMPILED_HEADER],
-    compiled: *include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")),
-};
+static SHIPPED: OnPages<[u8; COMPILED]> = OnPages(*include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")));
 
 /// The length of that, in bytes.
 const COMPILED: usize = include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")).len();
 
-/// Puts what comes after the header at the beginning of a page, so that it can run where it lies.
+/// Begins with a page, so that the code inside can run where it lies.
 #[repr(C, align(4096))]
-struct Shipped<T> {
-    before: [u8; PAGE - COMPILED_HEADER],
-    compiled: T,
-}
-
-/// The size of a page, in bytes, where code runs where it lies.
-const PAGE: usize = 4096;
+struct OnPages<T>(T);
 
 /// The longest cause in a policy's name, in characters.
 const LONGEST_CAUSE: usize = 200;
@@ -47,6 +38,7 @@ pub const BUILD: Build<'static> = Build {
     host: env!("HOLDPOINT_BUILD"),
     cpu: env!("HOLDPOINT_TARGET"),
     magic: &COMPILED_MAGIC,
+    hold: runtime::hold,
 };
 
 /// A policy that can be run.
@@ -55,6 +47,8 @@ pub struct Loaded {
     pub component: Component,
     /// Which one it is, for logs.
     pub identity: Identity,
+    /// How long it took to find out whether it may run, and that its code is its own.
+    pub gate: Duration,
 }
 
 /// Which policy decided: everything about it that is worth a line in a log or a receipt.
@@ -236,6 +230,7 @@ pub fn load_by(deadline: Instant, config: &Policy) -> Result<Loaded, LoadError> 
 }
 
 fn compiled_by(deadline: Instant, config: &Policy) -> Result<Loaded, Box<dyn Error>> {
+    let began = Instant::now();
     let program = compiler::beside().ok_or("holdpoint-compile is not beside holdpoint")?;
     let store = Store::open(&config.store().ok_or("there is no place for policies")?)?;
     let (trust, grants) = (config.trust()?, config.grants());
@@ -247,7 +242,7 @@ fn compiled_by(deadline: Instant, config: &Policy) -> Result<Loaded, Box<dyn Err
     let half = deadline.saturating_duration_since(Instant::now()) / 2;
     let compiler = compiler::limited(&program);
     let installed = store.compile_once(&admission, &BUILD, &compiler, Instant::now() + half)?;
-    Ok(from_installed(installed, &store, &trust)?)
+    Ok(from_installed(installed, &store, &trust, began)?)
 }
 
 /// Loads the policy that looks on, where one is configured: by the same gate as the one in force.
@@ -269,6 +264,7 @@ pub fn load_shadow(config: &Policy) -> Result<Option<Loaded>, LoadError> {
 }
 
 fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
+    let began = Instant::now();
     let bytes = read(path, LARGEST as u64)?;
     let (trust, grants) = (config.trust()?, config.grants());
     let contract = runtime::contract(&grants);
@@ -284,7 +280,7 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
     let not_compiled = || LoadError::NotCompiled {
         path: path.to_owned(),
     };
-    let compiled = match read_code(&path.with_extension("cwasm")) {
+    let compiled = match hold(&path.with_extension("cwasm")) {
         Err(LoadError::Unreadable { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
             return Err(not_compiled());
         }
@@ -292,12 +288,14 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
     };
     let is_its_code = compiled.len() > COMPILED_HEADER
         && compiled.starts_with(&COMPILED_MAGIC)
-        && compiled[COMPILED_MAGIC.len()..COMPILED_HEADER] == *Digest::of(&bytes).as_bytes();
+        && compiled[COMPILED_DIGEST] == *Digest::of(&bytes).as_bytes();
     if !is_its_code {
         return Err(not_compiled());
     }
+    let gate = began.elapsed();
     Ok(Loaded {
-        component: deserialize(&compiled)?,
+        component: deserialize(compiled)?,
+        gate,
         identity: Identity {
             origin: path.display().to_string(),
             digest: facts.digest,
@@ -326,27 +324,31 @@ fn loaded(
     config: &Policy,
     load: impl FnOnce(&Admission<'_>) -> Result<holdpoint_store::Loaded, holdpoint_store::LoadError>,
 ) -> Result<Loaded, LoadError> {
+    let began = Instant::now();
     let (trust, grants) = (config.trust()?, config.grants());
     let installed = load(&Admission {
         trust: &trust,
         contract: &runtime::contract(&grants),
         now: SystemTime::now().into(),
     })?;
-    from_installed(installed, store, &trust)
+    from_installed(installed, store, &trust, began)
 }
 
 fn from_installed(
     installed: holdpoint_store::Loaded,
     store: &Store,
     trust: &Trust,
+    began: Instant,
 ) -> Result<Loaded, LoadError> {
     let code = installed.code.map_err(|why| LoadError::Recompile {
         why,
         tried: None,
         file: store.kept_file(installed.facts.digest),
     })?;
+    let gate = began.elapsed();
     Ok(Loaded {
-        component: deserialize(&code)?,
+        component: deserialize(code)?,
+        gate,
         identity: Identity {
             origin: holdpoint_store::title(&installed.facts),
             digest: installed.facts.digest,
@@ -365,17 +367,15 @@ fn key_of(facts: &Facts, trust: &Trust) -> Option<KeyId> {
     keys.find(|key| key.id == *signer).map(|key| key.public.id())
 }
 
-#[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
 fn shipped(config: &Policy) -> Result<Loaded, LoadError> {
     let required = config.required();
     if required.is_something() {
         return Err(LoadError::NotInstalled(required));
     }
-    let compiled = &SHIPPED.compiled;
-    // SAFETY: the code is this build's own.
-    let component = unsafe { runtime::load_static(&compiled[COMPILED_HEADER..]) };
+    let compiled = &SHIPPED.0;
     Ok(Loaded {
-        component: component.map_err(foreign)?,
+        component: deserialize(compiled)?,
+        gate: Duration::ZERO,
         identity: Identity {
             origin: "shipped".into(),
             digest: digest_of(compiled),
@@ -387,46 +387,73 @@ fn shipped(config: &Policy) -> Result<Loaded, LoadError> {
     })
 }
 
-/// Reads a file that only its owner can have written, looking at the opened file and not at its name.
-fn read(path: &Path, largest: u64) -> Result<Vec<u8>, LoadError> {
-    let unreadable = |cause| LoadError::Unreadable {
-        path: path.to_owned(),
-        cause,
-    };
-    let file = fs::File::open(path).map_err(unreadable)?;
-    let metadata = file.metadata().map_err(unreadable)?;
+/// Opens a file that only its owner can have written, looking at the opened file and not at its name.
+fn open(path: &Path) -> Result<(fs::File, fs::Metadata), LoadError> {
+    let unreadable = unreadable(path);
+    let file = fs::File::open(path).map_err(&unreadable)?;
+    let metadata = file.metadata().map_err(&unreadable)?;
     if private::writable_by_others(&metadata) {
         return Err(LoadError::Exposed {
             path: path.to_owned(),
         });
     }
+    Ok((file, metadata))
+}
+
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> LoadError {
+    move |cause| LoadError::Unreadable {
+        path: path.to_owned(),
+        cause,
+    }
+}
+
+/// Brings compiled code into memory that can run it.
+fn hold(path: &Path) -> Result<&'static [u8], LoadError> {
+    let (file, metadata) = open(path)?;
+    if metadata.len() > LARGEST_CODE {
+        return Err(LoadError::NotCompiled {
+            path: path.to_owned(),
+        });
+    }
+    usize::try_from(metadata.len())
+        .map_err(io::Error::other)
+        .and_then(|length| runtime::hold(&file, length, Within::UsersReach))
+        .map_err(unreadable(path))
+}
+
+/// Reads such a file.
+fn read(path: &Path, largest: u64) -> Result<Vec<u8>, LoadError> {
+    let (file, _) = open(path)?;
     // One byte more than there may be, so that what is too large is seen to be.
     let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut io::Read::take(file, largest + 1), &mut bytes).map_err(unreadable)?;
+    io::Read::read_to_end(&mut io::Read::take(file, largest + 1), &mut bytes).map_err(unreadable(path))?;
     Ok(bytes)
 }
 
 /// The component's digest, as its compiled code says it.
 fn digest_of(compiled: &[u8; COMPILED]) -> Digest {
     let mut digest = [0; 32];
-    digest.copy_from_slice(&compiled[COMPILED_MAGIC.len()..COMPILED_HEADER]);
+    digest.copy_from_slice(&compiled[COMPILED_DIGEST]);
     Digest::from_bytes(digest)
 }
 
-fn deserialize(compiled: &[u8]) -> Result<Component, LoadError> {
-    deserialize_for(runtime::engine(), compiled)
+#[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
+fn deserialize(compiled: &'static [u8]) -> Result<Component, LoadError> {
+    // SAFETY: the code is this build's own; or it comes from a file that nobody but this user or root can have written,
+    // which could as well replace this program; or it was proven to be what a compiler made for the store.
+    unsafe { runtime::load(compiled.get(COMPILED_HEADER..).unwrap_or_default()) }.map_err(foreign)
 }
 
 /// Loads counting code for the bench; what can be said of it is the same.
 pub(crate) fn deserialize_metered(compiled: &[u8]) -> Result<Component, LoadError> {
-    deserialize_for(runtime::metered_engine(), compiled)
+    copied(runtime::metered_engine(), compiled)
 }
 
 #[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
-fn deserialize_for(engine: &Engine, compiled: &[u8]) -> Result<Component, LoadError> {
-    // SAFETY: the code comes from a file that nobody but this user or root can have written, which could as well replace
-    // this program, or it was proven to be what a compiler made for the store, or it is this build's own.
-    unsafe { Component::deserialize(engine, &compiled[COMPILED_HEADER..]) }.map_err(foreign)
+fn copied(engine: &Engine, compiled: &[u8]) -> Result<Component, LoadError> {
+    // SAFETY: as above, and a compiler under this program's own eyes may just have made it.
+    unsafe { Component::deserialize(engine, compiled.get(COMPILED_HEADER..).unwrap_or_default()) }
+        .map_err(foreign)
 }
 
 /// The shipped policy's counting code, for the bench, with its digest and the component's size in bytes.
@@ -435,7 +462,7 @@ pub(crate) fn shipped_metered() -> Result<(Component, Digest, usize), LoadError>
     let size = env!("HOLDPOINT_COMPONENT_SIZE").parse();
     Ok((
         deserialize_metered(compiled)?,
-        digest_of(&SHIPPED.compiled),
+        digest_of(&SHIPPED.0),
         size.expect("the build wrote a number"),
     ))
 }
@@ -450,7 +477,9 @@ pub(crate) fn check_code(compiled: &[u8]) -> Result<(), String> {
     if compiled.len() <= COMPILED_HEADER {
         return Err("there is none".into());
     }
-    deserialize(compiled).map(drop).map_err(|error| error.to_string())
+    copied(runtime::engine(), compiled)
+        .map(drop)
+        .map_err(|error| error.to_string())
 }
 
 fn foreign(error: wasmtime::Error) -> LoadError {

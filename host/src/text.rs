@@ -24,10 +24,11 @@ fn cleaned(text: &str, longest: usize, breaks: bool) -> String {
         let before = safe.len();
         if letter == '\n' && breaks || !acts(letter) {
             safe.push(letter);
+            length += letter.len_utf16();
         } else {
             safe.extend(letter.escape_unicode());
+            length += safe.len() - before;
         }
-        length += safe[before..].encode_utf16().count();
         if length > longest {
             safe.truncate(before);
             safe.push('…');
@@ -41,13 +42,16 @@ fn cleaned(text: &str, longest: usize, breaks: bool) -> String {
 /// and those that have no width of their own and reverse, hide or join what stands around them. Variation selectors stay:
 /// emoji need them.
 fn acts(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter,
+    // Nearly every letter is one of these.
+    let plain = matches!(letter, ' '..='~');
+    !plain
+        && (letter.is_control()
+            || matches!(letter,
             '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
             | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
             | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'))
 }
 
 #[cfg(test)]

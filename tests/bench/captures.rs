@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
+use crate::HOLDPOINT;
 use crate::measure::{measure, since_1970};
 use crate::random::Random;
 use crate::report::{Capture, Spread};
 use crate::support::{World, before};
 
-const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");
 /// Runs at each cadence.
 const RUNS: usize = 12;
 /// How long the simulated ZVM holds every answer back where round trips are told apart, in milliseconds.

@@ -1,16 +1,20 @@
 //! Whole-process benchmarks: what a hook costs from its start to its end, and how soon a capture is noticed.
 //!
-//! `cargo bench --bench process -- [--quick] [--save FILE] [--against FILE]`. Nothing is asserted about time.
+//! `cargo bench --bench process -- [--quick] [--save FILE] [--against FILE]`, where nothing is asserted about time, and
+//! `cargo bench --bench process -- --instructions`, which fails where more is executed than before.
 
 mod captures;
+mod empty;
 mod installed;
+mod instructions;
 mod measure;
 mod random;
 mod report;
 mod rows;
 use test_support as support;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser as _;
@@ -18,12 +22,20 @@ use clap::Parser as _;
 use random::Random;
 use report::Report;
 
+const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");
+
 /// Measures whole processes, each beside an empty program, and captures at several cadences.
 #[derive(clap::Parser)]
 struct Arguments {
     /// Fewer rounds, and the shortest cadence only.
     #[arg(long)]
     quick: bool,
+    /// Counts instructions instead, and compares them with the baseline.
+    #[arg(long)]
+    instructions: bool,
+    /// The build that is published; where it is not given and has been made, that one.
+    #[arg(long, value_name = "FILE")]
+    published: Option<PathBuf>,
     /// Where the result is kept for a later run, as JSON.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -35,25 +47,49 @@ struct Arguments {
     bench: bool,
 }
 
-fn main() {
+fn main() -> ExitCode {
     let mut given = std::env::args_os().skip(1);
     if given.next().is_some_and(|first| first == measure::MODE) {
-        return measure::small_process(given);
+        measure::small_process(given);
+        return ExitCode::SUCCESS;
     }
     let arguments = Arguments::parse();
+    // Absolute, since each process is started in a folder of its own.
+    let given = arguments.published.as_ref().map(|program| program.canonicalize());
+    let published = given
+        .transpose()
+        .expect("the published build can be read")
+        .or_else(published);
+    if arguments.instructions {
+        return instructions::check(published.as_deref());
+    }
+    measure(&arguments, published);
+    ExitCode::SUCCESS
+}
+
+fn measure(arguments: &Arguments, published: Option<PathBuf>) {
     let earlier = arguments.against.as_deref().map(Report::read);
     let (rounds, cadences): (_, &[u64]) = if arguments.quick {
         (20, &[500])
     } else {
         (200, &[500, 2000, 5000])
     };
+    let mut programs = vec![("", PathBuf::from(HOLDPOINT))];
+    match published {
+        Some(published) => programs.push(("published: ", published)),
+        None => println!("NOT MEASURED: the published build, which has not been made"),
+    }
     let mut random = Random::new();
-    let rows = rows::measure_all(rounds, &mut random);
+    let (rows, gates) = rows::measure_all(&programs, rounds, &mut random);
     let captures = cadences
         .iter()
         .map(|&cadence| captures::at_cadence(Duration::from_millis(cadence), &mut random))
         .collect();
-    let report = Report { rows, captures };
+    let report = Report {
+        rows,
+        gates,
+        captures,
+    };
     report.print(earlier.as_ref());
     report::print_round_trips(&captures::round_trips());
     let long = Duration::from_secs(128);
@@ -61,4 +97,11 @@ fn main() {
     if let Some(path) = &arguments.save {
         report.save(path);
     }
+}
+
+/// Where cargo puts the build that is published, if it has been made.
+fn published() -> Option<PathBuf> {
+    let target = Path::new(HOLDPOINT).ancestors().nth(2)?;
+    let program = target.join(empty::published_target()?).join("dist/holdpoint");
+    program.is_file().then_some(program)
 }

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 /// Everything that one run measured.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// Whole processes.
+    /// Whole processes; the first are those that the others are compared with.
     pub(crate) rows: Vec<Row>,
+    /// What the gate takes of them.
+    pub(crate) gates: Vec<Gate>,
     /// Captures, by cadence.
     pub(crate) captures: Vec<Capture>,
 }
@@ -24,14 +26,25 @@ pub(crate) struct Row {
     pub(crate) runs: usize,
     /// From start to end, in microseconds.
     pub(crate) wall_us: Spread,
-    /// How many times as long as an empty program in the same round; the median.
-    pub(crate) ratio: f64,
+    /// How many times as long as each of the first rows in the same round; the medians.
+    pub(crate) ratios: Vec<f64>,
     /// Processor time in microseconds; the median.
     pub(crate) cpu_us: f64,
     /// Minor page faults; the median.
     pub(crate) faults: f64,
     /// Peak of the resident set in KiB; the median.
     pub(crate) peak_kib: f64,
+}
+
+/// What the gate takes of a decision: signature, digests, and whose the compiled code is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Gate {
+    /// The row that it is of.
+    pub(crate) name: String,
+    /// How long it took, in microseconds.
+    pub(crate) us: Spread,
+    /// Its share of the whole process, from start to end.
+    pub(crate) share: Spread,
 }
 
 /// Captures at one cadence.
@@ -91,20 +104,29 @@ impl Report {
     /// Prints both tables, beside those of an earlier run where there is one.
     pub(crate) fn print(&self, earlier: Option<&Self>) {
         println!("## Whole processes, from start to end\n");
-        let heads = [
-            "process",
-            "runs",
-            "median",
-            "p10–p90",
-            "× empty",
-            "CPU",
-            "minor faults",
-            "peak memory",
-            "earlier × empty",
-        ];
+        let bases = &self.rows[..self.rows.first().map_or(0, |row| row.ratios.len())];
+        let mut heads: Vec<String> = ["process", "runs", "median", "p10–p90"].map(String::from).into();
+        heads.extend(bases.iter().map(|base| format!("× {}", base.name)));
+        heads.extend(["CPU", "minor faults", "peak memory", "earlier × empty"].map(String::from));
         let old = |row: &Row| earlier?.rows.iter().find(|other| other.name == row.name);
         let rows = self.rows.iter().map(|row| row.cells(old(row)));
-        print_table(heads, rows, earlier.is_some());
+        print_table(&heads, rows, earlier.is_some());
+
+        println!(
+            "\n## The gate's share (signature, digests, and whose the compiled code is; aimed at: less than 25 %)\n"
+        );
+        let heads = [
+            "process",
+            "gate",
+            "share of the whole",
+            "p10–p90",
+            "aim",
+            "earlier share",
+        ]
+        .map(String::from);
+        let old = |gate: &Gate| earlier?.gates.iter().find(|other| other.name == gate.name);
+        let rows = self.gates.iter().map(|gate| gate.cells(old(gate)));
+        print_table(&heads, rows, earlier.is_some());
 
         println!("\n## From the moment a checkpoint can be seen to the end of the process\n");
         let heads = [
@@ -115,19 +137,20 @@ impl Report {
             "journal reads",
             "aim",
             "earlier longest",
-        ];
+        ]
+        .map(String::from);
         let old = |capture: &Capture| {
             let same = |other: &&Capture| other.cadence_ms == capture.cadence_ms;
             earlier?.captures.iter().find(same)
         };
         let rows = self.captures.iter().map(|capture| capture.cells(old(capture)));
-        print_table(heads, rows, earlier.is_some());
+        print_table(&heads, rows, earlier.is_some());
     }
 }
 
 /// Prints a table, without its last column where nothing earlier is known.
-fn print_table<const N: usize>(heads: [&str; N], rows: impl Iterator<Item = [String; N]>, earlier: bool) {
-    let shown = if earlier { N } else { N - 1 };
+fn print_table(heads: &[String], rows: impl Iterator<Item = Vec<String>>, earlier: bool) {
+    let shown = if earlier { heads.len() } else { heads.len() - 1 };
     println!("| {} |", heads[..shown].join(" | "));
     println!("|{}", "---|".repeat(shown));
     for cells in rows {
@@ -136,27 +159,44 @@ fn print_table<const N: usize>(heads: [&str; N], rows: impl Iterator<Item = [Str
 }
 
 impl Row {
-    fn cells(&self, earlier: Option<&Self>) -> [String; 9] {
+    fn cells(&self, earlier: Option<&Self>) -> Vec<String> {
         let ms = |us: f64| format!("{:.2}", us / 1000.0);
-        [
+        let mut cells = vec![
             self.name.clone(),
             self.runs.to_string(),
             format!("{} ms", ms(self.wall_us.median)),
             format!("{}–{}", ms(self.wall_us.p10), ms(self.wall_us.p90)),
-            format!("{:.2}", self.ratio),
+        ];
+        cells.extend(self.ratios.iter().map(|ratio| format!("{ratio:.2}")));
+        cells.extend([
             format!("{} ms", ms(self.cpu_us)),
             self.faults.to_string(),
             format!("{:.1} MiB", self.peak_kib / 1024.0),
-            earlier.map_or_else(String::new, |row| format!("{:.2}", row.ratio)),
+            earlier.map_or_else(String::new, |row| format!("{:.2}", row.ratios[0])),
+        ]);
+        cells
+    }
+}
+
+impl Gate {
+    fn cells(&self, earlier: Option<&Self>) -> Vec<String> {
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        vec![
+            self.name.clone(),
+            format!("{:.2} ms", self.us.median / 1000.0),
+            percent(self.share.median),
+            format!("{}–{}", percent(self.share.p10), percent(self.share.p90)),
+            if self.share.median < 0.25 { "PASS" } else { "FAIL" }.into(),
+            earlier.map_or_else(String::new, |gate| percent(gate.share.median)),
         ]
     }
 }
 
 impl Capture {
-    fn cells(&self, earlier: Option<&Self>) -> [String; 7] {
+    fn cells(&self, earlier: Option<&Self>) -> Vec<String> {
         let ms = |ms: f64| format!("{ms:.0} ms");
         let in_time = self.delay_ms.most <= self.allowed_ms;
-        [
+        vec![
             format!("{:.1} s", self.cadence_ms / 1000.0),
             ms(self.delay_ms.median),
             ms(self.delay_ms.most),

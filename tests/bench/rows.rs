@@ -1,33 +1,35 @@
-//! The rows: whole processes, each beside an empty one, in random order round by round.
+//! The rows: whole processes, each beside empty ones, in random order round by round.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::measure::{Measured, measure};
+use crate::empty;
+use crate::installed::{self, Installed};
+use crate::measure::{Measured, measure_as};
 use crate::random::Random;
-use crate::report::{Row, Spread};
+use crate::report::{Gate, Row, Spread};
 use crate::support::{World, before};
 
-const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");
-/// The row that the others are compared with.
-const BASE: &str = "empty Rust program";
 /// A site whose tags surface at once.
 const INSTANT: &str = "[[vpgs]]\nname = 'APP-VPG'\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]";
 const WARM_UP: usize = 5;
 
 /// One thing that is measured.
 struct Subject {
-    name: &'static str,
+    name: String,
     program: PathBuf,
     arguments: &'static [&'static str],
     event: PathBuf,
     /// An event that is another call's in each run, so that it counts.
     failure: Option<Value>,
-    /// Where it runs, if not where the others do.
-    world: Option<World>,
+    world: Rc<World>,
+    /// Whose process it is, if not this one's user's.
+    user: Option<u32>,
+    /// Whether its policy passes the gate at each start.
+    gated: bool,
     /// What has to stand in its answer; none where the answer has to be empty.
     says: Option<&'static str>,
     /// It is run in every so many rounds: slow ones in fewer.
@@ -35,12 +37,24 @@ struct Subject {
     runs: Vec<(usize, Measured)>,
 }
 
-/// Measures all rows.
-pub(crate) fn measure_all(rounds: usize, random: &mut Random) -> Vec<Row> {
+/// Measures all rows, of each program: what stands before its rows' names, and where it is.
+pub(crate) fn measure_all(
+    programs: &[(&str, PathBuf)],
+    rounds: usize,
+    random: &mut Random,
+) -> (Vec<Row>, Vec<Gate>) {
     let world = World::with_zvm(INSTANT);
     // So that every run of a row answers the same.
     world.configure("session.tell = false");
-    let mut subjects = subjects(&world);
+    let world = Rc::new(world);
+    let mut subjects = bases(&world);
+    let bases = subjects.len();
+    for (label, program) in programs {
+        subjects.extend(hooks(label, program, &world));
+        for policy in installed::all() {
+            subjects.push(with_policy(label, program, &policy));
+        }
+    }
     for round in 0..WARM_UP + rounds {
         let mut order: Vec<&mut Subject> = subjects
             .iter_mut()
@@ -49,18 +63,37 @@ pub(crate) fn measure_all(rounds: usize, random: &mut Random) -> Vec<Row> {
         random.shuffle(&mut order);
         for subject in order {
             subject.renew(round);
-            let measured = subject.run(&world);
+            let measured = subject.run();
             if round >= WARM_UP {
                 subject.runs.push((round, measured));
             }
         }
     }
-    let base = subjects.iter().find(|subject| subject.name == BASE);
-    let base = &base.expect("the base is a row").runs;
-    subjects.iter().map(|subject| subject.row(base)).collect()
+    let (bases, _) = subjects.split_at(bases);
+    let rows = subjects.iter().map(|subject| subject.row(bases)).collect();
+    let gates = subjects.iter().filter(|subject| subject.gated);
+    (rows, gates.map(Subject::gate).collect())
 }
 
 impl Subject {
+    fn new(name: String, world: &Rc<World>, program: &Path, event: &Value) -> Self {
+        let path = world.path(&format!("{name}.json"));
+        fs::write(&path, event.to_string()).expect("a file");
+        Self {
+            name,
+            program: program.to_owned(),
+            arguments: &["hook"],
+            event: path,
+            failure: None,
+            world: Rc::clone(world),
+            user: None,
+            gated: false,
+            says: None,
+            every: 1,
+            runs: Vec::new(),
+        }
+    }
+
     fn renew(&self, round: usize) {
         if let Some(failure) = &self.failure {
             let mut failure = failure.clone();
@@ -69,9 +102,8 @@ impl Subject {
         }
     }
 
-    fn run(&self, world: &World) -> Measured {
-        let world = self.world.as_ref().unwrap_or(world);
-        let measured = measure(world, &self.event, &self.program, self.arguments);
+    fn run(&self) -> Measured {
+        let measured = measure_as(self.user, &self.world, &self.event, &self.program, self.arguments);
         let answered = match self.says {
             None => measured.stdout.is_empty(),
             Some(says) => measured.stdout.contains(says),
@@ -84,140 +116,127 @@ impl Subject {
         measured
     }
 
-    fn row(&self, base: &[(usize, Measured)]) -> Row {
+    fn row(&self, bases: &[Self]) -> Row {
         let of = |value: fn(&Measured) -> u64| {
             Spread::of(self.runs.iter().map(|(_, run)| value(run) as f64).collect())
         };
-        // Round by round, so that what slows the machine for a while slows both sides.
-        let ratios = self.runs.iter().filter_map(|(round, run)| {
-            let (_, base) = base.iter().find(|(other, _)| other == round)?;
-            Some(run.wall_us as f64 / base.wall_us as f64)
-        });
         Row {
-            name: self.name.to_owned(),
+            name: self.name.clone(),
             runs: self.runs.len(),
             wall_us: of(|run| run.wall_us),
-            ratio: Spread::of(ratios.collect()).median,
+            ratios: bases.iter().map(|base| self.ratio(base)).collect(),
             cpu_us: of(|run| run.cpu_us).median,
             faults: of(|run| run.faults).median,
             peak_kib: of(|run| run.peak_kib).median,
         }
     }
+
+    /// How many times as long as the other, the median. Round by round, so that what slows the machine for a while slows
+    /// both.
+    fn ratio(&self, base: &Self) -> f64 {
+        let ratios = self.runs.iter().filter_map(|(round, run)| {
+            let (_, base) = base.runs.iter().find(|(other, _)| other == round)?;
+            Some(run.wall_us as f64 / base.wall_us as f64)
+        });
+        Spread::of(ratios.collect()).median
+    }
+
+    /// What the gate took of the whole process, by the host's own log: one line a run, in their order.
+    fn gate(&self) -> Gate {
+        let gates = Installed::gate_us(&self.world);
+        let measured = &gates[gates.len() - self.runs.len()..];
+        let whole = self.runs.iter().map(|(_, run)| run.wall_us as f64);
+        Gate {
+            name: self.name.clone(),
+            us: Spread::of(measured.to_vec()),
+            share: Spread::of(
+                measured
+                    .iter()
+                    .zip(whole)
+                    .map(|(gate, whole)| gate / whole)
+                    .collect(),
+            ),
+        }
+    }
 }
 
-fn subjects(world: &World) -> Vec<Subject> {
-    let subject = |name, program: &Path, arguments, event: &Value, says, every| {
-        let path = world.path(&format!("{name}.json"));
-        fs::write(&path, event.to_string()).expect("a file");
-        Subject {
-            name,
-            program: program.to_owned(),
-            arguments,
-            event: path,
-            failure: None,
-            world: None,
-            says,
-            every,
-            runs: Vec::new(),
-        }
+/// What the rows are compared with; the names are the heads of the columns.
+fn bases(world: &Rc<World>) -> Vec<Subject> {
+    let base = |name: &str, program: &Path, arguments, every| Subject {
+        arguments,
+        every,
+        ..Subject::new(name.to_owned(), world, program, &json!({}))
     };
-    let hook = |name, event, says, every| subject(name, Path::new(HOLDPOINT), &["hook"], &event, says, every);
-    let read = |input| before("mcp__esxi__listVMs", input);
+    let mut bases = vec![base("empty", &empty::dynamic(world), &[], 1)];
+    if let Some(program) = empty::fixed(world) {
+        bases.push(base("static empty", &program, &[], 1));
+    }
+    if let Some(python) = empty::python() {
+        bases.push(base("python3 -c pass", &python, &["-c", "pass"], 5));
+    }
+    bases
+}
+
+fn read_only() -> Value {
+    before("mcp__esxi__listVMs", json!({}))
+}
+
+/// The rows with the shipped policy.
+fn hooks(label: &str, program: &Path, world: &Rc<World>) -> Vec<Subject> {
+    let hook = |name: &str, event: &Value| Subject::new(format!("{label}{name}"), world, program, event);
     let failed = json!({
         "hook_event_name": "PostToolUseFailure", "session_id": "s", "cwd": "/", "tool_name": "Bash",
         "error": "Exit code 1",
     });
-    let mut after = before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" }));
+    let power_off = before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" }));
+    let mut after = power_off.clone();
     after["hook_event_name"] = "PostToolUse".into();
     after["tool_response"] = "done".into();
+    let large = json!({ "text": "x".repeat(20 * 1024 * 1024) });
 
-    let mut subjects = vec![
-        subject(BASE, &empty_program(world), &[], &json!({}), None, 1),
-        hook("read-only call", read(json!({})), None, 1),
-        hook(
-            "unknown tool",
-            before("mcp__nobody__knows", json!({})),
-            Some("\"ask\""),
-            1,
-        ),
+    vec![
+        hook("read-only call", &read_only()),
+        Subject {
+            says: Some("\"ask\""),
+            ..hook("unknown tool", &before("mcp__nobody__knows", json!({})))
+        },
         hook(
             "tool of the harness (Bash)",
-            before("Bash", json!({ "command": "ls" })),
-            None,
-            1,
+            &before("Bash", json!({ "command": "ls" })),
         ),
-        hook("event that is not gated (PostToolUse)", after, None, 1),
+        hook("event that is not gated (PostToolUse)", &after),
         Subject {
             failure: Some(failed.clone()),
-            ..hook("failed call, counted (PostToolUseFailure)", json!({}), None, 1)
+            ..hook("failed call, counted (PostToolUseFailure)", &json!({}))
         },
         Subject {
+            arguments: &["session", "record", "--home", "."],
             failure: Some(failed),
-            ..subject(
-                "session record",
-                Path::new(HOLDPOINT),
-                &["session", "record", "--home", "."],
-                &json!({}),
-                Some("updated"),
-                1,
+            says: Some("updated"),
+            ..hook("session record", &json!({}))
+        },
+        Subject {
+            every: 5,
+            ..hook(
+                "read-only call, 20 MB of arguments",
+                &before("mcp__esxi__listVMs", large),
             )
         },
-        hook(
-            "read-only call, 20 MB of arguments",
-            read(json!({ "text": "x".repeat(20 * 1024 * 1024) })),
-            None,
-            5,
-        ),
-        hook(
-            "mutating call, checkpoint seen at once",
-            before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" })),
-            Some("additionalContext"),
-            2,
-        ),
-    ];
-    let mut installed = hook(
-        "read-only call, the same policy signed and installed",
-        read(json!({})),
-        None,
-        1,
-    );
-    installed.world = Some(crate::installed::world(HOLDPOINT));
-    subjects.push(installed);
-    if let Some(python) = python() {
-        subjects.push(subject(
-            "python3 -c pass",
-            &python,
-            &["-c", "pass"],
-            &json!({}),
-            None,
-            5,
-        ));
+        Subject {
+            says: Some("additionalContext"),
+            every: 2,
+            ..hook("mutating call, checkpoint seen at once", &power_off)
+        },
+    ]
+}
+
+/// A read-only call with a policy that is installed.
+fn with_policy(label: &str, program: &Path, policy: &Installed) -> Subject {
+    let world = Rc::new(policy.world(program));
+    let name = format!("{label}read-only call, {}", policy.name);
+    Subject {
+        user: policy.user,
+        gated: true,
+        ..Subject::new(name, &world, &world.path("bin/holdpoint"), &read_only())
     }
-    subjects
-}
-
-/// A program that does nothing, built as an ordinary one is.
-fn empty_program(world: &World) -> PathBuf {
-    let (source, program) = (world.path("empty.rs"), world.path("empty"));
-    fs::write(&source, "fn main() {}\n").expect("a file");
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let status = Command::new(rustc)
-        .arg("-O")
-        .arg("-o")
-        .args([&program, &source])
-        .status();
-    assert!(
-        status.expect("rustc starts").success(),
-        "the empty program is compiled"
-    );
-    program
-}
-
-/// The system's Python rather than a version manager's, whose `python3` is a shell script.
-fn python() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::iter::once(PathBuf::from("/usr/bin"))
-        .chain(std::env::split_paths(&path))
-        .map(|directory| directory.join("python3"))
-        .find(|python| python.is_file())
 }

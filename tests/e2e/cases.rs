@@ -32,7 +32,7 @@ impl Bench {
     pub(crate) fn policy(&self, policy: Policy) -> String {
         let path = self.world.path(&format!("{}.wasm", policy.name));
         fs::write(&path, policy.component).unwrap();
-        fs::write(self.world.path("bin/metered"), &policy.metered[40..]).unwrap();
+        fs::write(self.world.path("bin/metered"), &policy.metered[4096..]).unwrap();
         path.to_str().unwrap().to_owned()
     }
 

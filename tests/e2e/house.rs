@@ -70,7 +70,7 @@ impl House {
         let component = self.at("component.wasm");
         fs::write(&component, policy.component).unwrap();
         // What the stand-in hands out from now on.
-        fs::write(self.world.path("bin/code"), &policy.compiled[40..]).unwrap();
+        fs::write(self.world.path("bin/code"), &policy.compiled[4096..]).unwrap();
         let out = self.at(&format!("guard-{version}.wasm"));
         let key = self.at(key);
         self.done(&[

@@ -38,5 +38,9 @@ mod troubles;
 #[cfg(unix)]
 mod updates;
 
-/// The program under test.
-const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");
+/// The program under test: the one that was built with the tests, or another build of it, which `HOLDPOINT_PROGRAM` named
+/// when they were built (an absolute path).
+const HOLDPOINT: &str = match option_env!("HOLDPOINT_PROGRAM") {
+    Some(program) => program,
+    None => env!("CARGO_BIN_EXE_holdpoint"),
+};

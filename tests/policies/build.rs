@@ -1,10 +1,12 @@
-//! Makes a component of every file in `wat/`, and its compiled code.
+//! Makes a component of every file in `wat/`, and its compiled code; and the same of the shipped policy, built as policy
+//! teams build theirs.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use holdpoint_compile::Engines;
 use sha2::{Digest as _, Sha256};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
@@ -58,6 +60,51 @@ fn main() -> Result<()> {
     }
     table.push_str("];\n");
     fs::write(out.join("policies.rs"), table)?;
+    for_wasi(&here.join("../.."), &out, &target)
+}
+
+/// The shipped policy as `cargo build --target wasm32-wasip2` makes it, importing what the standard library imports there.
+fn for_wasi(root: &Path, out: &Path, target: &str) -> Result<()> {
+    for watched in ["guest", "catalogs"] {
+        println!("cargo::rerun-if-changed={}", root.join(watched).display());
+    }
+    let target_dir = out.join("guest");
+    let mut cargo = Command::new(env::var("CARGO")?);
+    cargo
+        .current_dir(root)
+        .args(["build", "--lib", "--profile", "policy"]);
+    cargo.args([
+        "--package",
+        "holdpoint-guest",
+        "--target",
+        "wasm32-wasip2",
+        "--target-dir",
+    ]);
+    cargo.arg(&target_dir);
+    // What was meant for the outer build must not reach this one.
+    for (name, _) in env::vars_os() {
+        let outer = [
+            "RUSTC",
+            "RUSTFLAGS",
+            "CARGO_ENCODED_RUSTFLAGS",
+            "CARGO_BUILD_",
+            "CARGO_PROFILE_",
+        ];
+        let name = name.to_string_lossy().into_owned();
+        if outer.iter().any(|prefix| name.starts_with(prefix)) || name.contains("RUSTC_W") {
+            cargo.env_remove(name);
+        }
+    }
+    ensure!(
+        cargo.status()?.success(),
+        "the shipped policy does not build for wasm32-wasip2"
+    );
+    let component = fs::read(target_dir.join("wasm32-wasip2/policy/holdpoint_guest.wasm"))?;
+    fs::write(
+        out.join("for-wasi.cwasm"),
+        holdpoint_compile::compile(&component, target)?,
+    )?;
+    fs::write(out.join("for-wasi.wasm"), component)?;
     Ok(())
 }
 
@@ -101,8 +148,6 @@ fn otherwise(component: &[u8], target: &str) -> Result<Vec<u8>> {
     config.target(target).map_err(in_words)?;
     let engine = wasmtime::Engine::new(&config).map_err(in_words)?;
     let code = engine.precompile_component(component).map_err(in_words)?;
-    let mut compiled = holdpoint_engine::COMPILED_MAGIC.to_vec();
-    compiled.extend_from_slice(&Sha256::digest(component));
-    compiled.extend_from_slice(&code);
-    Ok(compiled)
+    let header = holdpoint_engine::compiled_header(Sha256::digest(component).into());
+    Ok([&header[..], &code].concat())
 }

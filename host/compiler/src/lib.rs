@@ -5,7 +5,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC, METERED_MAGIC};
+use holdpoint_engine::{COMPILED_MAGIC, METERED_MAGIC, compiled_header};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use wasmtime::{Config, Engine};
@@ -57,11 +57,8 @@ pub fn compile(component: &[u8], target: &str, engines: Engines) -> Result<Vec<u
     let code = engine(config, target)?
         .precompile_component(component)
         .map_err(|cause| CompileError::Invalid(format!("{cause:#}")))?;
-    let mut compiled = Vec::with_capacity(COMPILED_HEADER + code.len());
-    compiled.extend_from_slice(&magic);
-    compiled.extend_from_slice(&Sha256::digest(component));
-    compiled.extend_from_slice(&code);
-    Ok(compiled)
+    let header = compiled_header(magic, Sha256::digest(component).into());
+    Ok([&header[..], &code].concat())
 }
 
 /// What compiled code for the target depends on beside the component: the engine's release and settings, as 16

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use holdpoint_artifact::{KeyPair, Manifest, UtcTime, Version, sign};
 use holdpoint_compile::Engines;
-use holdpoint_engine::{COMPILED_HEADER, COMPILED_MAGIC, METERED_MAGIC};
+use holdpoint_engine::{COMPILED_DIGEST, COMPILED_HEADER, COMPILED_MAGIC, METERED_MAGIC};
 use sha2::{Digest as _, Sha256};
 
 /// The smallest component.
@@ -28,10 +28,7 @@ fn the_code_stands_beside_the_component_and_names_its_digest() {
     assert!(output.status.success(), "{output:?}");
     let compiled = std::fs::read(directory.path().join("policy.cwasm")).unwrap();
     assert_eq!(compiled[..COMPILED_MAGIC.len()], COMPILED_MAGIC);
-    assert_eq!(
-        compiled[COMPILED_MAGIC.len()..COMPILED_HEADER],
-        Sha256::digest(EMPTY)[..]
-    );
+    assert_eq!(compiled[COMPILED_DIGEST], Sha256::digest(EMPTY)[..]);
     assert!(compiled.len() > COMPILED_HEADER);
     assert_eq!(
         std::fs::read_dir(directory.path()).unwrap().count(),
@@ -57,10 +54,7 @@ fn a_signed_policy_compiles_and_its_code_names_the_signed_file() {
     let output = compile(&source);
     assert!(output.status.success(), "{output:?}");
     let compiled = std::fs::read(directory.path().join("policy.cwasm")).unwrap();
-    assert_eq!(
-        compiled[COMPILED_MAGIC.len()..COMPILED_HEADER],
-        Sha256::digest(&signed)[..]
-    );
+    assert_eq!(compiled[COMPILED_DIGEST], Sha256::digest(&signed)[..]);
     let unsigned = holdpoint_compile::compile(EMPTY, env!("TARGET"), Engines::Hook).unwrap();
     assert!(
         compiled[COMPILED_HEADER..] == unsigned[COMPILED_HEADER..],

@@ -5,6 +5,7 @@
 //! for one, makes a single decision a quarter slower.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
 use wasmtime::Config;
 
@@ -32,11 +33,23 @@ pub fn metered_config() -> Config {
 }
 
 /// What compiled code starts with, so that it says by itself which policy it is the code of: this magic, then the
-/// SHA-256 of the component's bytes, then what the engine serialised.
-pub const COMPILED_MAGIC: [u8; 8] = *b"hpcwasm1";
-
-/// How many bytes stand before the engine's own in compiled code.
-pub const COMPILED_HEADER: usize = COMPILED_MAGIC.len() + 32;
+/// SHA-256 of the component's bytes, then zeros up to [`COMPILED_HEADER`], then what the engine serialised.
+pub const COMPILED_MAGIC: [u8; 8] = *b"hpcwasm2";
 
 /// What code for the bench starts with in that magic's place: it counts instructions, and no hook runs it.
-pub const METERED_MAGIC: [u8; 8] = *b"hpmeter1";
+pub const METERED_MAGIC: [u8; 8] = *b"hpmeter2";
+
+/// How many bytes stand before the engine's own in compiled code: a page, so that these begin with a page of their own
+/// wherever the file is mapped or lies in a program, and can run there.
+pub const COMPILED_HEADER: usize = 4096;
+
+/// Where the component's SHA-256 stands in compiled code.
+pub const COMPILED_DIGEST: Range<usize> = COMPILED_MAGIC.len()..COMPILED_MAGIC.len() + 32;
+
+/// What stands before the engine's own bytes in the compiled code of the component with this SHA-256.
+pub fn compiled_header(magic: [u8; 8], digest: [u8; 32]) -> [u8; COMPILED_HEADER] {
+    let mut header = [0; COMPILED_HEADER];
+    header[..magic.len()].copy_from_slice(&magic);
+    header[COMPILED_DIGEST].copy_from_slice(&digest);
+    header
+}

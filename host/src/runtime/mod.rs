@@ -9,9 +9,12 @@ mod measured;
 mod still;
 mod wasi;
 
+use std::fs::File;
+use std::io;
 use std::sync::OnceLock;
 
 use holdpoint_artifact::{Contract, Version};
+use holdpoint_store::Within;
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, ResourceLimiter, Store, Trap};
 
@@ -65,7 +68,19 @@ pub fn engine() -> &'static Engine {
     })
 }
 
-/// Loads compiled code that is part of this program.
+/// Brings the so many first bytes of a file into memory that can run them as they lie, until the process ends.
+///
+/// # Errors
+///
+/// The operating system's, or where the file is shorter.
+pub fn hold(file: &File, length: usize, within: Within) -> io::Result<&'static [u8]> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    return in_place::hold(file, length, within);
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    return holdpoint_store::read_code(file, length, within);
+}
+
+/// Loads compiled code, where it lies if that can be.
 ///
 /// # Errors
 ///
@@ -75,7 +90,7 @@ pub fn engine() -> &'static Engine {
 ///
 /// As for [`Component::deserialize`].
 #[expect(unsafe_code, reason = "taking code as it stands is unsafe by nature")]
-pub unsafe fn load_static(code: &'static [u8]) -> wasmtime::Result<Component> {
+pub unsafe fn load(code: &'static [u8]) -> wasmtime::Result<Component> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     // SAFETY: the caller's promise is the one that is asked for.
     return unsafe { in_place::load(code) };

@@ -131,18 +131,15 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, StoreError
 
 /// The same, with the metadata of the file that was opened, whatever has its name by now.
 pub(crate) fn read_with_metadata(path: &Path, most: u64) -> Result<Option<(Vec<u8>, Metadata)>, StoreError> {
-    let Some((file, metadata)) = open(path)? else {
+    let Some((file, metadata)) = open(path, most)? else {
         return Ok(None);
     };
-    if metadata.len() > most {
-        return Err(StoreError::damaged(path, format!("is larger than {most} bytes")));
-    }
     Ok(Some((read_rest(path, file, most)?, metadata)))
 }
 
 /// Reads the end of such a file: no more than so many bytes.
 pub(crate) fn read_end(path: &Path, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
-    let Some((mut file, metadata)) = open(path)? else {
+    let Some((mut file, metadata)) = open_any(path)? else {
         return Ok(None);
     };
     let start = metadata.len().saturating_sub(most);
@@ -151,8 +148,18 @@ pub(crate) fn read_end(path: &Path, most: u64) -> Result<Option<Vec<u8>>, StoreE
     read_rest(path, file, most).map(Some)
 }
 
-/// Opens a file that only its owner can have written, looking at the opened file and not at its name.
-fn open(path: &Path) -> Result<Option<(File, Metadata)>, StoreError> {
+/// Opens a file that only its owner can have written, to be read; none where there is no such file.
+pub(crate) fn open(path: &Path, most: u64) -> Result<Option<(File, Metadata)>, StoreError> {
+    match open_any(path)? {
+        Some((_, metadata)) if metadata.len() > most => {
+            Err(StoreError::damaged(path, format!("is larger than {most} bytes")))
+        }
+        opened => Ok(opened),
+    }
+}
+
+/// The same, however large. Looks at the opened file and not at its name.
+fn open_any(path: &Path) -> Result<Option<(File, Metadata)>, StoreError> {
     let io = |cause| StoreError::io(path, cause);
     let file = match not_through_links(OpenOptions::new().read(true)).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

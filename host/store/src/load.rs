@@ -20,8 +20,8 @@ pub struct Loaded {
     pub facts: Facts,
     /// The component.
     pub wasm: Vec<u8>,
-    /// Its compiled code, header first, read once: what was checked is this memory. Or why it has to be made anew.
-    pub code: Result<Vec<u8>, Recompile>,
+    /// Its compiled code, header first, held once: what was checked is this memory. Or why it has to be made anew.
+    pub code: Result<&'static [u8], Recompile>,
     /// Where this is not the policy that was put in force.
     pub fallback: Option<Fallback>,
     /// The last change, where that failed.

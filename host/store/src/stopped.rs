@@ -7,7 +7,7 @@ mod policies;
 use std::path::Path;
 
 use crate::disk::stop_before;
-use crate::{Build, Change, Store, Target, What};
+use crate::{Build, Change, Store, Target, What, read_code};
 use policies::Team;
 
 const BUILD: Build<'static> = Build {
@@ -15,6 +15,7 @@ const BUILD: Build<'static> = Build {
     host: "",
     cpu: "",
     magic: b"",
+    hold: read_code,
 };
 
 const CHANGE: Change<'static> = Change {

@@ -17,6 +17,13 @@ pub struct Policy {
 
 include!(concat!(env!("OUT_DIR"), "/policies.rs"));
 
+/// The shipped policy, built for `wasm32-wasip2` as policy teams build theirs.
+pub const SHIPPED_FOR_WASI: Policy = Policy {
+    name: "shipped-for-wasi",
+    component: include_bytes!(concat!(env!("OUT_DIR"), "/for-wasi.wasm")),
+    compiled: include_bytes!(concat!(env!("OUT_DIR"), "/for-wasi.cwasm")),
+};
+
 /// The compiled code of `passes`, but by an engine with other settings than the host's: with the right header.
 pub const COMPILED_OTHERWISE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/otherwise.cwasm"));
 

@@ -3,10 +3,11 @@
 mod limits;
 mod record;
 
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use std::{fs, io};
 
 use holdpoint_artifact::Digest;
 use thiserror::Error;
@@ -26,7 +27,7 @@ const LARGEST_CODE: u64 = 512 * 1024 * 1024;
 /// The key that authenticates records, in bytes.
 const KEY: u64 = 32;
 
-/// For what the code has to be made. All three texts are compared for equality only.
+/// For what the code has to be made, and how it is held. All three texts are compared for equality only.
 #[derive(Debug, Clone, Copy)]
 pub struct Build<'a> {
     /// The engine's settings and its compatibility hash.
@@ -37,6 +38,31 @@ pub struct Build<'a> {
     pub cpu: &'a str,
     /// What compiled code begins with, before the SHA-256 of the file that was compiled.
     pub magic: &'a [u8],
+    /// Holds the code in memory that can run it.
+    pub hold: Hold,
+}
+
+/// Brings the so many first bytes of a file into memory where nobody can change them any more, until the process ends.
+pub type Hold = fn(&File, usize, Within) -> io::Result<&'static [u8]>;
+
+/// Who could change a file while it is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Within {
+    /// Nobody but the system's user: the file may be mapped.
+    NobodysReach,
+    /// This process's own user: the bytes have to be read once, and what is looked at is the copy.
+    UsersReach,
+}
+
+/// [`Hold`] for a host that cannot run code where it lies: reads it, in any case.
+///
+/// # Errors
+///
+/// The operating system's, or where the file is shorter.
+pub fn read_code(mut file: &File, length: usize, _: Within) -> io::Result<&'static [u8]> {
+    let mut code = vec![0; length];
+    file.read_exact(&mut code)?;
+    Ok(code.leak())
 }
 
 /// The program that compiles, and what it may use.
@@ -136,27 +162,35 @@ pub enum Failed {
 
 impl Store {
     /// The kept code of a policy, in memory, or why it is not used.
-    pub(crate) fn code(&self, policy: Digest, build: &Build<'_>) -> Result<Vec<u8>, Recompile> {
+    pub(crate) fn code(&self, policy: Digest, build: &Build<'_>) -> Result<&'static [u8], Recompile> {
         let folder = self.files.object(policy);
         let (record_path, code_path) = paths(&folder);
         let (record, record_metadata) =
             disk::read_with_metadata(&record_path, 64 * 1024)?.ok_or(Recompile::Missing)?;
         let record = Record::read(&record).ok_or(Recompile::NotAuthentic)?;
         record.is_for(policy, build)?;
-        let (code, code_metadata) =
-            disk::read_with_metadata(&code_path, LARGEST_CODE)?.ok_or(Recompile::Missing)?;
-        if !has_header(&code, record.file, build) {
-            return Err(Recompile::Header);
-        }
+        let (file, code_metadata) = disk::open(&code_path, LARGEST_CODE)?.ok_or(Recompile::Missing)?;
         let mut proven = owner::is_out_of_reach(&record_metadata) && owner::is_out_of_reach(&code_metadata);
         for folder in [&self.files.root, &self.files.objects(), &folder] {
             proven &= owner::is_out_of_reach(&self.files.check_folder(folder)?);
+        }
+        let within = if proven {
+            Within::NobodysReach
+        } else {
+            Within::UsersReach
+        };
+        let code = usize::try_from(code_metadata.len())
+            .map_err(io::Error::other)
+            .and_then(|length| (build.hold)(&file, length, within))
+            .map_err(|cause| StoreError::io(&code_path, cause))?;
+        if !has_header(code, record.file, build) {
+            return Err(Recompile::Header);
         }
         if !proven {
             if !record.is_authentic(&self.key()?) {
                 return Err(Recompile::NotAuthentic);
             }
-            if Digest::of(&code) != record.code {
+            if Digest::of(code) != record.code {
                 return Err(Recompile::Changed);
             }
         }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use holdpoint_store::{Build, Change, ChangeError, Changed, Compiler, Store};
+use holdpoint_store::{Build, Change, ChangeError, Changed, Compiler, Store, read_code};
 use tempfile::TempDir;
 
 use crate::policies::Team;
@@ -15,6 +15,7 @@ pub(crate) const BUILD: Build<'static> = Build {
     host: "host 1",
     cpu: "baseline",
     magic: b"hpcwasm1",
+    hold: read_code,
 };
 
 pub(crate) const PLAIN: Change<'static> = Change {
