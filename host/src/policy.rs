@@ -8,7 +8,6 @@ use std::{fmt, fs, io};
 use holdpoint_artifact::{Digest, Facts, KeyId, LARGEST, Refusal, Required, Trust, Version, gate};
 use holdpoint_engine::{COMPILED_DIGEST, COMPILED_HEADER, COMPILED_MAGIC};
 use holdpoint_store::{Admission, Build, Entry, Fallback, Recompile, Store, StoreError, Within};
-use thiserror::Error;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 

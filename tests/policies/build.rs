@@ -100,10 +100,13 @@ fn for_wasi(root: &Path, out: &Path, target: &str) -> Result<()> {
         "the shipped policy does not build for wasm32-wasip2"
     );
     let component = fs::read(target_dir.join("wasm32-wasip2/policy/holdpoint_guest.wasm"))?;
-    fs::write(
-        out.join("for-wasi.cwasm"),
-        holdpoint_compile::compile(&component, target)?,
-    )?;
+    for (name, engines) in [
+        ("for-wasi.cwasm", Engines::Hook),
+        ("for-wasi.metered.cwasm", Engines::Bench),
+    ] {
+        let compiled = holdpoint_compile::compile(&component, target, engines)?;
+        fs::write(out.join(name), compiled)?;
+    }
     fs::write(out.join("for-wasi.wasm"), component)?;
     Ok(())
 }
@@ -148,6 +151,7 @@ fn otherwise(component: &[u8], target: &str) -> Result<Vec<u8>> {
     config.target(target).map_err(in_words)?;
     let engine = wasmtime::Engine::new(&config).map_err(in_words)?;
     let code = engine.precompile_component(component).map_err(in_words)?;
-    let header = holdpoint_engine::compiled_header(Sha256::digest(component).into());
+    let header =
+        holdpoint_engine::compiled_header(holdpoint_engine::COMPILED_MAGIC, Sha256::digest(component).into());
     Ok([&header[..], &code].concat())
 }

@@ -218,6 +218,7 @@ impl Store {
             facts,
             wasm,
             fallback: None,
+            failed: None,
         })
     }
 

@@ -22,6 +22,7 @@ pub const SHIPPED_FOR_WASI: Policy = Policy {
     name: "shipped-for-wasi",
     component: include_bytes!(concat!(env!("OUT_DIR"), "/for-wasi.wasm")),
     compiled: include_bytes!(concat!(env!("OUT_DIR"), "/for-wasi.cwasm")),
+    metered: include_bytes!(concat!(env!("OUT_DIR"), "/for-wasi.metered.cwasm")),
 };
 
 /// The compiled code of `passes`, but by an engine with other settings than the host's: with the right header.
