@@ -97,7 +97,7 @@ impl Subject {
     fn renew(&self, round: usize) {
         if let Some(failure) = &self.failure {
             let mut failure = failure.clone();
-            failure["tool_use_id"] = format!("call-{round}").into();
+            failure["tool_use_id"] = format!("{}-{round}", self.name).into();
             fs::write(&self.event, failure.to_string()).expect("a file");
         }
     }
