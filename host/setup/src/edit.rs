@@ -208,12 +208,6 @@ fn ours<'v, 't>(groups: &'v Array<'t>) -> impl Iterator<Item = Place<'v, 't>> {
 }
 
 fn is_ours(handler: &Object<'_>) -> bool {
-    let strings = |array: &Array<'_>| {
-        let strings = array.elements.iter();
-        strings
-            .map(|element| element.as_string_lit().map(|literal| literal.value.to_string()))
-            .collect::<Option<Vec<_>>>()
-    };
     let Some(command) = last(handler, "command").and_then(|found| found.value.as_string_lit()) else {
         return false;
     };
@@ -229,18 +223,29 @@ fn is_ours(handler: &Object<'_>) -> bool {
     .is_ours()
 }
 
-/// The handlers of ours before a call, as a settings file's text has them.
+/// What the first handler of ours before a call starts, as a settings file's text has it.
 pub(crate) fn installed(text: &str) -> Option<Hook> {
-    let settings = crate::reading::read(text.as_bytes(), crate::reading::Level::User).ok()?;
-    let before_calls = settings
-        .entries
-        .into_iter()
-        .filter(|entry| entry.event == Event::PreToolUse);
-    Hook::installed(
-        before_calls
-            .filter(|entry| entry.ours().is_some())
-            .map(|entry| entry.handler),
-    )
+    let value = jsonc::parse(text.trim_start_matches('\u{feff}'))?;
+    let hooks = last(value.as_object()?, "hooks")?.value.as_object()?;
+    let groups = last(hooks, Event::PreToolUse.name())?.value.as_array()?;
+    let handler = ours(groups).next()?.handler;
+    Some(Hook {
+        program: last(handler, "command")?.value.as_string_lit()?.value.to_string(),
+        args: strings(last(handler, "args")?.value.as_array()?)?,
+        timeout_seconds: last(handler, "timeout")?
+            .value
+            .as_number_lit()?
+            .value
+            .parse()
+            .ok()?,
+    })
+}
+
+fn strings(array: &Array<'_>) -> Option<Vec<String>> {
+    let strings = array.elements.iter();
+    strings
+        .map(|element| element.as_string_lit().map(|literal| literal.value.to_string()))
+        .collect()
 }
 
 /// The property of that name. Where it stands there twice, a parser takes the last one.

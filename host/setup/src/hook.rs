@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::Event;
 use crate::node::Node;
-use crate::{Command, Event, Handler};
 
 /// The command line that the harness starts for every event of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,28 +18,6 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// What a settings file has under our events; none where there is nothing of ours before a call.
-    pub(crate) fn installed(handlers: impl IntoIterator<Item = Handler>) -> Option<Self> {
-        handlers.into_iter().find_map(|handler| match handler {
-            Handler::Command(Command {
-                command,
-                args: Some(args),
-                timeout: Some(seconds),
-                ..
-            }) => Some(Self {
-                program: command,
-                args,
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "ours is a whole number of seconds; with another one nothing is found to be as we left it"
-                )]
-                timeout_seconds: seconds as u64,
-            }),
-            _ => None,
-        })
-    }
-
     /// The handler, its keys in a reader's order.
     pub(crate) fn handler(&self, event: Event) -> Vec<(&'static str, Node)> {
         let mut fields = vec![

@@ -134,11 +134,11 @@ impl Container {
             if head.trim().is_empty() && tail.trim().is_empty() {
                 return vec![Edit::delete(inside, self.range.end - 1)];
             }
-            let start = inside + head.trim_end().len();
+            let start = Trivia::find(text, inside, item.start).cut(text, end);
             return vec![Edit::delete(start, end)];
         };
         let between = Trivia::find(text, before.end, item.start);
-        let start = between.last_end;
+        let start = between.cut(text, end);
         match between.comma {
             Some(comma) if index + 1 == self.items.len() && after.comma.is_none() => {
                 if comma + 1 == start {
@@ -160,6 +160,8 @@ struct Trivia {
     same_line_end: usize,
     /// The end of the last comma or comment.
     last_end: usize,
+    /// Whether that is a comment that ends with its line.
+    ends_in_line_comment: bool,
 }
 
 impl Trivia {
@@ -168,6 +170,7 @@ impl Trivia {
             comma: None,
             same_line_end: start,
             last_end: start,
+            ends_in_line_comment: false,
         };
         let mut in_first_line = true;
         let mut position = start;
@@ -192,6 +195,7 @@ impl Trivia {
             // A carriage return belongs to the line's end.
             let piece = piece.trim_end_matches('\r');
             found.last_end = position + piece.len();
+            found.ends_in_line_comment = piece.starts_with("//");
             in_first_line &= !piece.contains('\n');
             if in_first_line || found.comma == Some(position) {
                 found.same_line_end = found.last_end;
@@ -199,6 +203,17 @@ impl Trivia {
             position += length;
         }
         found
+    }
+
+    /// Where a cut that reaches to `end` begins: behind what stands before. A line's comment needs its line break, unless
+    /// what follows the cut brings one along.
+    fn cut(&self, text: &str, end: usize) -> usize {
+        let follows = text[end..].trim_start_matches([' ', '\t', '\r']);
+        if !self.ends_in_line_comment || follows.starts_with('\n') {
+            return self.last_end;
+        }
+        let newline = text[self.last_end..end].find('\n');
+        newline.map_or(self.last_end, |newline| self.last_end + newline + 1)
     }
 }
 
