@@ -19,6 +19,7 @@ mod private;
 pub mod record;
 pub mod runtime;
 pub mod session;
+pub mod terminal;
 pub mod text;
 pub mod verdict;
 pub mod watchdog;
