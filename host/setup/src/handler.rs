@@ -2,10 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
-
-use crate::Event;
-
 /// What a hook entry has the harness do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Handler {
@@ -34,19 +30,6 @@ pub struct Command {
 }
 
 impl Command {
-    /// What Holdpoint wants to stand under the event.
-    pub fn ours(event: Event, program: &str, args: &[String], timeout_seconds: u32) -> Self {
-        Self {
-            command: program.to_owned(),
-            args: Some(args.to_vec()),
-            timeout: Some(f64::from(timeout_seconds)),
-            // Blocking a compaction or a result would stop what cannot be undone any more.
-            blocks_on_failure: event == Event::PreToolUse,
-            is_async: false,
-            condition: None,
-        }
-    }
-
     /// Whether it starts our program as a hook, wherever that lies: in exec form, or as a shell's first word.
     pub fn is_ours(&self) -> bool {
         match &self.args {
@@ -60,32 +43,6 @@ impl Command {
                 is_our_program(program) && rest.split_whitespace().next().is_none_or(|verb| verb == "hook")
             }
         }
-    }
-
-    /// As it stands in a settings file.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut entry = Map::new();
-        entry.insert("type".into(), json!("command"));
-        entry.insert("command".into(), json!(self.command));
-        if let Some(args) = &self.args {
-            entry.insert("args".into(), json!(args));
-        }
-        if let Some(seconds) = self.timeout {
-            entry.insert("timeout".into(), whole(seconds));
-        }
-        if self.blocks_on_failure {
-            entry.insert("onFailure".into(), json!("block"));
-        }
-        entry.into()
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "it is a whole number of seconds")]
-fn whole(seconds: f64) -> Value {
-    if seconds.fract() == 0.0 {
-        json!(seconds as i64)
-    } else {
-        json!(seconds)
     }
 }
 

@@ -6,11 +6,19 @@
 //!
 //! What is said here of the client was seen in Claude Code 2.1.332, run on settings files made for it, unless it says otherwise.
 
+pub mod file;
+pub mod plugin;
 pub mod reading;
 
+mod edit;
 mod event;
 mod handler;
+mod hook;
 mod jsonc;
+mod node;
+mod splice;
 
+pub use crate::edit::{EditError, merge, remove};
 pub use crate::event::Event;
 pub use crate::handler::{Command, Handler, is_our_program};
+pub use crate::hook::Hook;

@@ -41,8 +41,8 @@ fn as_javascript_reads(matcher: &str) -> Option<Regex> {
     // Look-around and flags are not the same in both, and escaped letters are few in ours.
     let differs = matcher.match_indices("(?").any(|(position, _)| {
         let rest = &matcher[position + 2..];
-        !(rest.starts_with(':')
-            || rest.starts_with('<') && !rest.starts_with("<=") && !rest.starts_with("<!"))
+        let is_lookbehind = rest.starts_with("<=") || rest.starts_with("<!");
+        is_lookbehind || !rest.starts_with([':', '<'])
     });
     let has_other_escapes = matcher
         .match_indices('\\')

@@ -4,10 +4,13 @@ use serde_json::{Map, Value};
 
 use super::settings::{Drops, Problem};
 
+/// What a value has to be, in words, whether it is, and for which keys.
+type Kind = (&'static str, fn(&Value) -> bool, &'static [&'static str]);
+
 /// Each of these keys was given a value of another kind, in a user's file that was right otherwise: the client read nothing
 /// of that file. Other keys' wrong values were let pass. A right kind and a wrong value (a word that is none of the
 /// choices) is not looked for, since the choices change from version to version.
-const STRICT: [(&str, fn(&Value) -> bool, &[&str]); 5] = [
+const STRICT: [Kind; 5] = [
     ("true or false", Value::is_boolean, &BOOLEANS),
     ("a number", Value::is_number, &NUMBERS),
     ("a string", Value::is_string, &STRINGS),

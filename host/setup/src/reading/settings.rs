@@ -134,8 +134,9 @@ pub enum Skipped {
 ///
 /// # Errors
 ///
-/// Where the client takes nothing from the file, and for what reason. It says so on a terminal, and nothing in `-p`. For
-/// managed settings that are no JSON object it does not start at all.
+/// Where the client takes nothing from the file, and for what reason. It says so where a human may overlook it: on a
+/// terminal as it starts; in `-p` on standard error, and clients up to 2.1.233, at least, nothing. For managed settings that
+/// are no JSON object it does not start at all.
 pub fn read(bytes: &[u8], level: Level) -> Result<Settings, Skipped> {
     let object = object(bytes)?;
     let mut problems = schema::problems(&object);
@@ -158,7 +159,7 @@ pub fn read(bytes: &[u8], level: Level) -> Result<Settings, Skipped> {
     match object.get("disableAllHooks") {
         Some(Value::Bool(value)) => settings.disable_all_hooks = Some(*value),
         Some(_) if level.is_managed() => {
-            settings.problem("disableAllHooks", "has to be true or false", Drops::Key)
+            settings.problem("disableAllHooks", "has to be true or false", Drops::Key);
         }
         Some(_) => {
             return Err(Skipped::Setting {
