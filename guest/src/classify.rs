@@ -2,7 +2,7 @@
 
 use crate::arguments::Arguments;
 use crate::catalog::format::Catalog;
-use crate::catalog::{entry, own, shipped, shipped_builtins};
+use crate::catalog::{entry, own, shipped, shipped_builtins, title};
 use crate::model::Call;
 use crate::name::{self, Candidate, Named};
 use crate::reading::{self, Reading};
@@ -127,7 +127,7 @@ impl Weighed {
         let mut add = |sum: &mut Option<Reading>, catalog: &Catalog| {
             let Some(group) = entry(catalog, tool) else { return };
             listed = true;
-            let title = catalog.title();
+            let title = title(catalog);
             if !self.catalogs.contains(&title) {
                 self.catalogs.push(title);
             }

@@ -24,20 +24,6 @@ pub struct Catalog {
     pub tools: List<Group>,
 }
 
-impl Catalog {
-    /// What people call it: the repository that it was read from, else the key of its server.
-    pub fn title(&self) -> String {
-        let own = || {
-            format!(
-                "the operator's catalog of {}",
-                self.server.aliases.first().map_or("no server", AsRef::as_ref)
-            )
-        };
-        let source = self.source.as_ref();
-        source.map_or_else(own, |source| source.repository.to_string())
-    }
-}
-
 /// Where a catalog's facts come from.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -56,7 +56,11 @@ pub struct Examination {
     /// The configuration.
     pub config: Result<Config, ConfigError>,
     /// Its file, where it was named, by whoever asked or by the hook entry.
-    pub named_config: Option<PathBuf>,
+    named_config: Option<PathBuf>,
+    /// Its file, where there is one for the user.
+    config_file: Option<PathBuf>,
+    /// Our entries in force.
+    entries: Vec<hooks::Ours>,
 }
 
 /// Looks at everything.
@@ -93,7 +97,9 @@ pub fn examine(options: &Options) -> Examination {
     Examination {
         findings,
         config,
+        config_file: places.user.map(|(path, _)| path).filter(|path| path.exists()),
         named_config,
+        entries: looked.hooks.entries,
     }
 }
 

@@ -5,8 +5,12 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use holdpoint_setup::{Event, Hook};
+
 use super::Examination;
 use super::finding::Repair;
+use super::hooks::{Program, program_path};
+use crate::config::DEFAULT_DEADLINE_SECONDS;
 use crate::private;
 
 /// Does what the findings say can be done, each thing once. Answers what was done, and what could not be and why.
@@ -60,4 +64,37 @@ fn install(file: &Path, config: Option<&Path>) -> Result<(), String> {
         return Ok(());
     }
     Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
+
+/// The least time between the deadline and the entry's timeout, in seconds.
+const MARGIN: u64 = 30;
+
+/// Brings the entries in a settings file up to date, as `init` does it.
+fn hooks(path: &Path, examination: &Examination) -> Result<(), String> {
+    let own = examination.entries.iter().filter(|ours| ours.file == path);
+    let gate = own.min_by_key(|ours| ours.event != Event::PreToolUse);
+    let program = match gate {
+        Some(gate) if gate.program == Program::This => program_path(&gate.command),
+        _ => std::env::current_exe().map_err(|error| error.to_string())?,
+    };
+    let stated = gate.and_then(|gate| gate.command.args.clone());
+    let args = stated.filter(|args| args.len() > 1).unwrap_or_else(|| {
+        let config = examination.config_file.iter();
+        let config = config.flat_map(|path| ["--config".into(), path.display().to_string()]);
+        ["hook".to_owned()].into_iter().chain(config).collect()
+    });
+    let deadline = examination
+        .config
+        .as_ref()
+        .map_or(DEFAULT_DEADLINE_SECONDS, |config| config.deadline().as_secs_f64());
+    let least = deadline.ceil() as u64 + MARGIN;
+    let timeout = gate.and_then(|gate| gate.command.timeout);
+    let hook = Hook {
+        program: program.display().to_string(),
+        args,
+        timeout_seconds: timeout.map_or(least, |seconds| least.max(seconds as u64)),
+    };
+    holdpoint_setup::file::install(path, &hook)
+        .map(drop)
+        .map_err(|error| error.to_string())
 }

@@ -170,15 +170,20 @@ pub(super) fn play(ours: &Ours, project: &Path, stances: Stances, offline: bool)
     if ours.event != Event::PreToolUse {
         return Vec::new();
     }
-    let rows = rows(stances, offline).into_iter();
-    rows.map(|row| {
+    let mut played = Vec::new();
+    for row in rows(stances, offline) {
         let (effect, says) = match start(ours, project, &row.event) {
             Ok(left) => (Ok(left.effect()), left.says()),
             Err(why) => (Err(why), String::new()),
         };
-        Played { row, effect, says }
-    })
-    .collect()
+        // What cannot be started, or never ends, does so for every row.
+        let is_hopeless = effect.is_err();
+        played.push(Played { row, effect, says });
+        if is_hopeless {
+            break;
+        }
+    }
+    played
 }
 
 /// What a process left behind.
