@@ -1,6 +1,8 @@
 //! The command line.
 
+mod care;
 mod policy;
+mod shell;
 
 use std::env;
 use std::ffi::OsString;
@@ -21,7 +23,7 @@ use crate::{hook, session};
                   Example:\n  holdpoint hook < event.json\n\n\
                   Exit codes: 0, the answer is what was printed (nothing: no objection); 2, the call is blocked and \
                   the reason is on standard error, or the command line is wrong; 3, \
-                  a command other than the hook could not do what was asked."
+                  a command other than the hook could not do what was asked; 4 and 5, what doctor found."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -39,6 +41,26 @@ enum Command {
         /// The configuration; default: $HOLDPOINT_CONFIG, else holdpoint/config.toml in the XDG configuration directory.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
+    },
+    /// Checks everything from the harness's settings to the ZVM, says what mends it, and mends what it may.
+    Doctor(care::DoctorArguments),
+    /// Shows on one screen whether the guard is armed, by what it decides, and what it did lately.
+    Status(care::StatusArguments),
+    /// Tells the whole reasoning for the event on standard input, without doing anything.
+    Explain(care::ExplainArguments),
+    /// Prints completions for a shell.
+    #[command(
+        after_help = "Example:\n  holdpoint completions bash > ~/.local/share/bash-completion/completions/holdpoint"
+    )]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Writes manual pages into a folder.
+    #[command(after_help = "Example:\n  holdpoint man ~/.local/share/man/man1")]
+    Man {
+        /// The folder; it is made where it is not there.
+        directory: PathBuf,
     },
     /// Makes, checks, installs and takes back policies.
     Policy(policy::PolicyArguments),
@@ -138,6 +160,21 @@ pub fn run(started: Instant) -> ExitCode {
         Ok(Arguments {
             command: Some(Command::Policy(arguments)),
         }) => policy::run(arguments),
+        Ok(Arguments {
+            command: Some(Command::Doctor(arguments)),
+        }) => arguments.run(),
+        Ok(Arguments {
+            command: Some(Command::Status(arguments)),
+        }) => arguments.run(),
+        Ok(Arguments {
+            command: Some(Command::Explain(arguments)),
+        }) => arguments.run(),
+        Ok(Arguments {
+            command: Some(Command::Completions { shell }),
+        }) => shell::completions(shell),
+        Ok(Arguments {
+            command: Some(Command::Man { directory }),
+        }) => shell::man(&directory),
         Err(error) => {
             // Help and version go to standard output and are no error; the rest is one, also for a hook.
             let code = if error.use_stderr() {

@@ -170,23 +170,7 @@ fn decide(
     let component = ManuallyDrop::new(component);
     entry.policy = Some(identity.to_string());
     entry.ms.load = milliseconds(started.elapsed());
-    let (text, cut) = arguments::bounded(call.arguments);
-    let question = runtime::Call {
-        harness: claude_code::NAME.to_owned(),
-        session_id: call.session_id.clone(),
-        call_id: call.call_id.clone(),
-        tool: call.tool.clone(),
-        server: call.server.as_ref().map(|server| runtime::Server {
-            name: server.name.clone(),
-            source: server.source.clone(),
-        }),
-        permission_mode: call.permission_mode.clone(),
-        arguments: text.into_owned(),
-        arguments_cut: cut,
-        nonce: nonce(),
-        settings,
-        extras: call.extras.to_string(),
-    };
+    let question = question(call, settings);
     // Zerto's waits end before the policy is interrupted, so that it can still put the cause into words.
     let zerto_deadline = deadline - 2 * watchdog::grace(config.deadline());
     let lent = Box::new(Zerto::new(
@@ -202,8 +186,29 @@ fn decide(
         .cleaned())
 }
 
+/// The call as a policy gets it.
+pub(crate) fn question(call: &Call<'_>, settings: String) -> runtime::Call {
+    let (text, cut) = arguments::bounded(call.arguments);
+    runtime::Call {
+        harness: claude_code::NAME.to_owned(),
+        session_id: call.session_id.clone(),
+        call_id: call.call_id.clone(),
+        tool: call.tool.clone(),
+        server: call.server.as_ref().map(|server| runtime::Server {
+            name: server.name.clone(),
+            source: server.source.clone(),
+        }),
+        permission_mode: call.permission_mode.clone(),
+        arguments: text.into_owned(),
+        arguments_cut: cut,
+        nonce: nonce(),
+        settings,
+        extras: call.extras.to_string(),
+    }
+}
+
 /// Eight fresh hexadecimal digits. The standard library seeds its hashers from the operating system.
-fn nonce() -> String {
+pub(crate) fn nonce() -> String {
     format!("{:08x}", RandomState::new().build_hasher().finish() >> 32)
 }
 
@@ -276,8 +281,12 @@ fn leave_lines(config: &Result<Config, ConfigError>, entry: &Entry) {
 }
 
 fn log_of(config: &Result<Config, ConfigError>) -> Result<Log, ConfigError> {
-    let defaults = Config::default();
-    let config = &config.as_ref().unwrap_or(&defaults).log;
+    log_in(config.as_ref().unwrap_or(&Config::default()))
+}
+
+/// The log that a configuration names.
+pub(crate) fn log_in(config: &Config) -> Result<Log, ConfigError> {
+    let config = &config.log;
     Ok(Log {
         path: config.path()?,
         largest_bytes: config.largest_bytes(),

@@ -173,7 +173,7 @@ impl Capabilities for Zerto {
 }
 
 /// From configuration to what the ZVM's module wants. Reads the secret: nothing before this does.
-fn settings(config: &config::Zerto, deadline: Instant) -> Result<zvm::Settings, Error> {
+pub(crate) fn settings(config: &config::Zerto, deadline: Instant) -> Result<zvm::Settings, Error> {
     let missing = |key: &str| Error::Unreachable(format!("zerto.{key} is not configured"));
     let url = config.url.clone().ok_or_else(|| missing("url"))?;
     let username = || config.username.clone().ok_or_else(|| missing("username"));
@@ -313,7 +313,8 @@ fn from_zvm(error: zvm::Error) -> Error {
     }
 }
 
-fn words(error: &Error) -> String {
+/// An error in words.
+pub(crate) fn words(error: &Error) -> String {
     match error {
         Error::NotFound => "not found".into(),
         Error::Refused(text) => format!("refused: {text}"),
