@@ -1,6 +1,7 @@
 //! The command line.
 
 mod care;
+mod init;
 mod policy;
 mod shell;
 
@@ -42,6 +43,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
+    /// Writes the configuration and puts the hook into the harness's settings, or takes it out again.
+    Init(Box<init::InitArguments>),
     /// Checks everything from the harness's settings to the ZVM, says what mends it, and mends what it may.
     Doctor(care::DoctorArguments),
     /// Shows on one screen whether the guard is armed, by what it decides, and what it did lately.
@@ -160,6 +163,9 @@ pub fn run(started: Instant) -> ExitCode {
         Ok(Arguments {
             command: Some(Command::Policy(arguments)),
         }) => policy::run(arguments),
+        Ok(Arguments {
+            command: Some(Command::Init(arguments)),
+        }) => arguments.run(),
         Ok(Arguments {
             command: Some(Command::Doctor(arguments)),
         }) => arguments.run(),

@@ -18,7 +18,9 @@ use thiserror::Error;
 use crate::verdict::Verdict;
 
 pub use keys::reference;
+pub(crate) use layers::parse;
 pub use layers::{Places, load};
+pub(crate) use legacy::Original;
 pub use trust::{Key, SignatureRule};
 pub use zerto::{LoginKind, Zerto};
 

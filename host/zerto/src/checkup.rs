@@ -31,6 +31,15 @@ impl Zvm {
         self.api.http.certificate()
     }
 
+    /// Shakes hands with whoever answers, and no more: nobody logs in and nothing secret is sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unreachable`], also for a certificate that is not trusted, and [`Error::TimedOut`].
+    pub async fn reach(&self) -> Result<(), Error> {
+        self.api.http.reach().await
+    }
+
     /// Logs in, and says how long that counts; none where it ends by disuse only.
     ///
     /// # Errors

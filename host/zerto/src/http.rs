@@ -139,6 +139,20 @@ impl Http {
         shown.as_ref().map(|der| Certificate::of(der))
     }
 
+    /// Shakes hands and waits for any answer at all. Nothing secret is sent.
+    pub(crate) async fn reach(&self) -> Result<(), Error> {
+        let ask = Ask {
+            method: Method::GET,
+            url: self.url(&[], &[]),
+            body: Body::None,
+            identity: Identity::None,
+        };
+        self.exchange(&ask)
+            .await
+            .map(drop)
+            .map_err(|failure| failure.error)
+    }
+
     /// Keeps a text out of everything that this ZVM's words are shown in.
     pub(crate) fn hide(&self, secret: Secret) {
         self.secrets

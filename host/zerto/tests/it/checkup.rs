@@ -29,6 +29,25 @@ async fn a_healthy_zvm_is_told_of() {
 }
 
 #[tokio::test]
+async fn a_certificate_is_shown_before_anything_secret_is_sent() {
+    let sim = sim("");
+    let trusting = |trust| {
+        let settings = Settings {
+            trust,
+            ..settings(&sim)
+        };
+        Zvm::new(settings).unwrap()
+    };
+    let stranger = trusting(Trust::Pin([0; 32]));
+    let error = stranger.reach().await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
+    assert_eq!(stranger.certificate().unwrap().sha256, sim.certificate_sha256());
+    assert!(sim.requests().is_empty());
+    assert_eq!(zvm(&sim).reach().await, Ok(()));
+    assert_eq!(sim.requests().len(), 1);
+}
+
+#[tokio::test]
 async fn a_windows_session_has_no_end_of_its_own() {
     let sim = sim("site.platform = 'windows'");
     let login = holdpoint_zerto::Login::WindowsSession {
