@@ -9,6 +9,8 @@ mod cli;
 mod config;
 mod decisions;
 mod events;
+#[cfg(unix)]
+mod init;
 mod panics;
 mod policies;
 mod process;
