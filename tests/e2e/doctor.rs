@@ -97,7 +97,10 @@ impl Installed {
         let mut command = self.world.command(HOLDPOINT);
         command
             .env_remove("HOLDPOINT_CONFIG")
-            .env("PATH", format!("{}:/usr/bin:/bin", self.world.path("path").display()))
+            .env(
+                "PATH",
+                format!("{}:/usr/bin:/bin", self.world.path("path").display()),
+            )
             .args(arguments);
         command
     }
@@ -145,7 +148,9 @@ impl Report {
     fn troubles(&self) -> Vec<&str> {
         let bad = |finding: &&Value| finding["severity"] == "caution" || finding["severity"] == "broken";
         let troubles = self.findings().iter().filter(bad);
-        troubles.map(|finding| finding["check"].as_str().unwrap()).collect()
+        troubles
+            .map(|finding| finding["check"].as_str().unwrap())
+            .collect()
     }
 }
 
@@ -173,7 +178,12 @@ const fn case(
     }
 }
 
-const fn of_zvm(scenario: &'static str, check: &'static str, severity: &'static str, words: &'static str) -> Case {
+const fn of_zvm(
+    scenario: &'static str,
+    check: &'static str,
+    severity: &'static str,
+    words: &'static str,
+) -> Case {
     Case {
         scenario,
         broken: |_| {},
@@ -196,7 +206,10 @@ fn examine(cases: &[Case]) {
             panic!("{at} was not found: {:#}", report.value)
         };
         assert_eq!(finding["severity"], case.severity, "{at}: {finding:#}");
-        assert!(finding["matters"].as_str().unwrap().len() > 10, "{at}: {finding:#}");
+        assert!(
+            finding["matters"].as_str().unwrap().len() > 10,
+            "{at}: {finding:#}"
+        );
         assert!(finding["mend"].is_string(), "{at} names no remedy: {finding:#}");
         let worst = if report.troubles().is_empty() {
             0
@@ -209,8 +222,15 @@ fn examine(cases: &[Case]) {
         if finding["fix"].is_string() {
             let mended = installed.doctor(&["--fix"]);
             assert_eq!(mended.value["not_mended"], json!([]), "{at}");
-            assert!(mended.trouble(case.check, case.words).is_none(), "{at}: {:#}", mended.value);
-            assert!(installed.doctor(&[]).trouble(case.check, case.words).is_none(), "{at}");
+            assert!(
+                mended.trouble(case.check, case.words).is_none(),
+                "{at}: {:#}",
+                mended.value
+            );
+            assert!(
+                installed.doctor(&[]).trouble(case.check, case.words).is_none(),
+                "{at}"
+            );
         }
     }
 }
@@ -220,7 +240,12 @@ fn a_right_installation_has_nothing_to_mend_and_nothing_is_captured() {
     let installed = Installed::new();
     installed.write_settings();
     let report = installed.doctor(&[]);
-    assert_eq!((report.troubles(), report.code), (vec![], 0), "{:#}", report.value);
+    assert_eq!(
+        (report.troubles(), report.code),
+        (vec![], 0),
+        "{:#}",
+        report.value
+    );
     for check in [
         "configuration",
         "settings",
@@ -327,10 +352,11 @@ fn entries_that_do_not_guard_are_found() {
             |installed| {
                 let copy = installed.world.path("path/holdpoint");
                 fs::copy(HOLDPOINT, &copy).unwrap();
-                fs::OpenOptions::new().append(true).open(&copy).and_then(|mut file| {
-                    std::io::Write::write_all(&mut file, b"another build")
-                })
-                .unwrap();
+                fs::OpenOptions::new()
+                    .append(true)
+                    .open(&copy)
+                    .and_then(|mut file| std::io::Write::write_all(&mut file, b"another build"))
+                    .unwrap();
                 installed.gate()["command"] = json!(copy);
             },
             "hook.program",
@@ -344,8 +370,18 @@ fn entries_that_do_not_guard_are_found() {
 fn matchers_that_miss_are_found() {
     examine(&[
         // A server alone is a whole name, and no tool has it.
-        case(|installed| installed.matcher("mcp__esxi"), "hook.matcher", "broken", "mcp__.*"),
-        case(|installed| installed.matcher("MCP__.*"), "hook.matcher", "broken", "in the catalogs"),
+        case(
+            |installed| installed.matcher("mcp__esxi"),
+            "hook.matcher",
+            "broken",
+            "mcp__.*",
+        ),
+        case(
+            |installed| installed.matcher("MCP__.*"),
+            "hook.matcher",
+            "broken",
+            "in the catalogs",
+        ),
         case(
             |installed| {
                 installed.matcher("mcp__esxi__.*");
@@ -372,7 +408,14 @@ fn matchers_that_miss_are_found() {
 fn hooks_that_are_missing_or_off_are_found() {
     examine(&[
         case(
-            |installed| drop(installed.settings["hooks"].as_object_mut().unwrap().remove("PreToolUse")),
+            |installed| {
+                drop(
+                    installed.settings["hooks"]
+                        .as_object_mut()
+                        .unwrap()
+                        .remove("PreToolUse"),
+                )
+            },
             "hook.missing",
             "broken",
             "PreToolUse",
@@ -439,7 +482,8 @@ fn hooks_that_are_missing_or_off_are_found() {
                 fs::create_dir(&folder).unwrap();
                 let mut other = installed.entry("PreToolUse");
                 other["timeout"] = json!(400);
-                let settings = json!({ "hooks": { "PreToolUse": [{ "matcher": "mcp__.*", "hooks": [other] }] } });
+                let settings =
+                    json!({ "hooks": { "PreToolUse": [{ "matcher": "mcp__.*", "hooks": [other] }] } });
                 fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
             },
             "hook.twice",
@@ -452,8 +496,18 @@ fn hooks_that_are_missing_or_off_are_found() {
 #[test]
 fn programs_that_do_not_answer_as_they_have_to_are_found() {
     examine(&[
-        case(|installed| installed.wrap("exit 101"), "selftest", "broken", "is not stopped"),
-        case(|installed| installed.wrap("kill -9 $$"), "selftest", "broken", "is not stopped"),
+        case(
+            |installed| installed.wrap("exit 101"),
+            "selftest",
+            "broken",
+            "is not stopped",
+        ),
+        case(
+            |installed| installed.wrap("kill -9 $$"),
+            "selftest",
+            "broken",
+            "is not stopped",
+        ),
         case(
             |installed| {
                 installed.wrap(&format!("echo 'starting the guard'\nexec {HOLDPOINT} \"$@\""));
@@ -464,14 +518,20 @@ fn programs_that_do_not_answer_as_they_have_to_are_found() {
         ),
         case(
             |installed| {
-                let answer = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"prompt"}}"#;
+                let answer =
+                    r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"prompt"}}"#;
                 installed.wrap(&format!("echo '{answer}'"));
             },
             "selftest",
             "broken",
             "the harness drops",
         ),
-        case(|installed| installed.wrap("exit 0"), "selftest", "broken", "is not stopped"),
+        case(
+            |installed| installed.wrap("exit 0"),
+            "selftest",
+            "broken",
+            "is not stopped",
+        ),
         case(
             |installed| {
                 installed.wrap("exec sleep 60");
@@ -569,13 +629,21 @@ fn configurations_that_do_not_hold_are_found() {
             "not-required",
         ),
         case(
-            |installed| installed.world.configure("policy.path = '/nonexistent/policy.wasm'"),
+            |installed| {
+                installed
+                    .world
+                    .configure("policy.path = '/nonexistent/policy.wasm'")
+            },
             "policy",
             "broken",
             "/nonexistent/policy.wasm",
         ),
         case(
-            |installed| installed.world.configure("policy.catalogs = ['/nonexistent/own.toml']"),
+            |installed| {
+                installed
+                    .world
+                    .configure("policy.catalogs = ['/nonexistent/own.toml']")
+            },
             "configuration",
             "broken",
             "own.toml",
@@ -609,10 +677,30 @@ fn zvms_that_would_not_do_are_found() {
             "broken",
             "not trusted",
         ),
-        of_zvm("certificate.days_left = -2", "zvm.certificate", "broken", "ended 2 days ago"),
-        of_zvm("certificate.days_left = 10", "zvm.certificate", "caution", "ends in"),
-        of_zvm("site.clock_offset_seconds = 1800", "zvm.clock", "caution", "ahead of"),
-        of_zvm("site.clock_offset_seconds = -1800", "zvm.clock", "caution", "behind"),
+        of_zvm(
+            "certificate.days_left = -2",
+            "zvm.certificate",
+            "broken",
+            "ended 2 days ago",
+        ),
+        of_zvm(
+            "certificate.days_left = 10",
+            "zvm.certificate",
+            "caution",
+            "ends in",
+        ),
+        of_zvm(
+            "site.clock_offset_seconds = 1800",
+            "zvm.clock",
+            "caution",
+            "ahead of",
+        ),
+        of_zvm(
+            "site.clock_offset_seconds = -1800",
+            "zvm.clock",
+            "caution",
+            "behind",
+        ),
         of_zvm("login.may_insert = false", "zvm.role", "broken", "may not insert"),
         of_zvm("login.token_seconds = 8", "zvm.token", "caution", "8 seconds"),
         case(
@@ -621,7 +709,12 @@ fn zvms_that_would_not_do_are_found() {
             "broken",
             "unauthorized",
         ),
-        of_zvm("[[vpgs]]\nname = 'ILL'\nstatus = 2", "zvm.vpg", "caution", "VPG ILL"),
+        of_zvm(
+            "[[vpgs]]\nname = 'ILL'\nstatus = 2",
+            "zvm.vpg",
+            "caution",
+            "VPG ILL",
+        ),
         of_zvm("vpgs = []", "zvm.vpgs", "caution", "no VPG"),
         of_zvm(
             "[[troubles]]\non = 'GET /v1/vpgs'\nstatus = 500",
@@ -636,7 +729,9 @@ fn zvms_that_would_not_do_are_found() {
 fn what_the_guard_writes_is_looked_at() {
     const LOG: &str = "home/.local/state/holdpoint/decisions.log";
     fn decided(installed: &Installed) {
-        let outcome = installed.world.hook(HOLDPOINT, &before("mcp__esxi__listVMs", json!({})));
+        let outcome = installed
+            .world
+            .hook(HOLDPOINT, &before("mcp__esxi__listVMs", json!({})));
         assert_eq!(outcome.code, Some(0));
     }
     examine(&[
@@ -686,10 +781,15 @@ fn what_the_guard_writes_is_looked_at() {
 
 #[test]
 fn a_capture_is_really_taken_and_timed() {
-    let installed = Installed::with("[[vpgs]]\nname = 'APP-VPG'\ncadence_ms = 300\nvms = [{ name = 'jp-ubuntu' }]");
+    let installed =
+        Installed::with("[[vpgs]]\nname = 'APP-VPG'\ncadence_ms = 300\nvms = [{ name = 'jp-ubuntu' }]");
     installed.write_settings();
     let report = installed.doctor(&["--capture", "JP-Ubuntu"]);
-    let finding = report.findings().iter().find(|finding| finding["check"] == "capture").unwrap();
+    let finding = report
+        .findings()
+        .iter()
+        .find(|finding| finding["check"] == "capture")
+        .unwrap();
     let sim = installed.world.sim.as_ref().unwrap();
     let [checkpoint] = sim.checkpoints().try_into().unwrap();
     assert_eq!(finding["severity"], "good", "{finding:#}");
@@ -700,10 +800,17 @@ fn a_capture_is_really_taken_and_timed() {
         "every 0.3 s",
         "captured in",
     ] {
-        assert!(finding["found"].as_str().unwrap().contains(words), "{words}: {finding:#}");
+        assert!(
+            finding["found"].as_str().unwrap().contains(words),
+            "{words}: {finding:#}"
+        );
     }
     let report = installed.doctor(&["--capture", "nobody"]);
-    assert!(report.trouble("capture", "knows no such VM").is_some(), "{:#}", report.value);
+    assert!(
+        report.trouble("capture", "knows no such VM").is_some(),
+        "{:#}",
+        report.value
+    );
     assert_eq!((sim.checkpoints().len(), report.code), (1, 5));
 }
 
@@ -723,7 +830,12 @@ fn a_person_gets_the_same_in_lines() {
     installed.write_settings();
     let outcome = installed.run(&["doctor", "--offline"]);
     assert_eq!(outcome.code, Some(4));
-    for words in ["caution  hook.timeout", "why ", "mend holdpoint doctor --fix", "0 broken, 1 cautions"] {
+    for words in [
+        "caution  hook.timeout",
+        "why ",
+        "mend holdpoint doctor --fix",
+        "0 broken, 1 cautions",
+    ] {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
     }
     assert!(!outcome.stdout.contains('\u{1b}'), "a pipe gets plain text");
@@ -740,15 +852,52 @@ fn the_fix_leaves_everything_else_in_the_settings() {
     installed.gate()["timeout"] = json!(60);
     installed.write_settings();
     let report = installed.doctor(&["--fix", "--offline"]);
-    assert_eq!(report.value["mended"].as_array().unwrap().len(), 1, "{:#}", report.value);
+    assert_eq!(
+        report.value["mended"].as_array().unwrap().len(),
+        1,
+        "{:#}",
+        report.value
+    );
     let text = fs::read_to_string(installed.settings_path()).unwrap();
     let after: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(after["model"], before["model"]);
     let handlers = after["hooks"]["PreToolUse"].as_array().unwrap();
-    let handlers: Vec<_> = handlers.iter().flat_map(|group| group["hooks"].as_array().unwrap()).collect();
-    assert!(handlers.iter().any(|handler| handler["command"] == "/usr/bin/true"), "{after:#}");
-    let ours = handlers.iter().find(|handler| handler["command"] == HOLDPOINT).unwrap();
+    let handlers: Vec<_> = handlers
+        .iter()
+        .flat_map(|group| group["hooks"].as_array().unwrap())
+        .collect();
+    assert!(
+        handlers
+            .iter()
+            .any(|handler| handler["command"] == "/usr/bin/true"),
+        "{after:#}"
+    );
+    let ours = handlers
+        .iter()
+        .find(|handler| handler["command"] == HOLDPOINT)
+        .unwrap();
     assert!(ours["timeout"].as_f64().unwrap() > 330.0, "{after:#}");
     assert_eq!(ours["onFailure"], "block");
     assert_eq!(ours["args"], installed.entry("PreToolUse")["args"]);
+}
+
+#[test]
+fn what_cannot_be_mended_is_told() {
+    let mut installed = Installed::new();
+    installed.gate()["timeout"] = json!(60);
+    installed.settings["hooks"]["SessionStart"] = json!("none");
+    installed.write_settings();
+    let report = installed.doctor(&["--fix", "--offline"]);
+    assert_eq!(report.value["mended"], json!([]));
+    let told = report.value["not_mended"].to_string();
+    assert!(
+        told.contains("hooks.SessionStart is no list"),
+        "{:#}",
+        report.value
+    );
+    assert!(
+        report.trouble("hook.timeout", "60 s").is_some(),
+        "{:#}",
+        report.value
+    );
 }

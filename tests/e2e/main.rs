@@ -7,7 +7,11 @@ use test_support as support;
 mod catalogs;
 mod cli;
 mod config;
+#[cfg(unix)]
+mod daily;
 mod decisions;
+#[cfg(unix)]
+mod doctor;
 mod events;
 #[cfg(unix)]
 mod init;

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::config::{self, Places};
-use crate::doctor::{self, Examination, Finding, Options, Severity};
+use crate::doctor::{self, Finding, Options, Severity};
 use crate::exit::ExitCode;
 use crate::explain::explain;
 use crate::harness::stdin;

@@ -88,7 +88,8 @@ impl Finding {
         }
     }
 
-    fn new(
+    /// A finding as bad as it is.
+    pub fn new(
         severity: Severity,
         check: &'static str,
         found: impl Into<String>,

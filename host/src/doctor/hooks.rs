@@ -9,7 +9,7 @@ use holdpoint_artifact::UtcTime;
 use holdpoint_setup::reading::{Drops, Fires, Installation, Level, State};
 use holdpoint_setup::{Command, Event};
 
-use super::finding::{Finding, Repair};
+use super::finding::{Finding, Repair, Severity};
 use super::servers::{self, Server};
 use crate::private;
 
@@ -188,9 +188,9 @@ fn of_files(facts: &Facts) -> Vec<Finding> {
         let path = file.path.display();
         let is_lost = facts.lost.contains(&file.path);
         let severity = if is_lost {
-            Finding::broken
+            Severity::Broken
         } else {
-            Finding::caution
+            Severity::Caution
         };
         let lost = if is_lost {
             "the hook in it does not run, and calls go on without it"
@@ -204,18 +204,20 @@ fn of_files(facts: &Facts) -> Vec<Finding> {
                 format!("{path} ({})", file.level.name()),
             )),
             State::Unreadable(why) => findings.push(
-                severity(
+                Finding::new(
+                    severity,
                     "settings.unreadable",
                     format!("{path} cannot be read ({why})"),
-                    lost.into(),
+                    lost,
                 )
                 .mended_by(format!("make {path} readable for this user")),
             ),
             State::Skipped(why) => findings.push(
-                severity(
+                Finding::new(
+                    severity,
                     "settings.skipped",
                     format!("the harness skips {path}: {why}"),
-                    lost.into(),
+                    lost,
                 )
                 .mended_by(format!("edit {path}")),
             ),
@@ -353,19 +355,19 @@ fn of_entry(ours: &Ours, deadline: Duration) -> Vec<Finding> {
     let timeout = command.timeout.unwrap_or(DEFAULT_TIMEOUT);
     if timeout <= deadline.as_secs_f64() && is_gate {
         let severity = if command.blocks_on_failure {
-            Finding::caution
+            Severity::Caution
         } else {
-            Finding::broken
+            Severity::Broken
         };
-        findings.push(severity(
+        findings.push(Finding::new(
+            severity,
             "hook.timeout",
             format!("{place} has {timeout} s, and a decision may take {} s", deadline.as_secs_f64()),
             if command.blocks_on_failure {
                 "the harness ends the hook before it has answered: the reason is lost, and clients before 2.1.295 let the call run"
             } else {
                 "the harness ends the hook before it has answered, and lets the call run"
-            }
-            .into(),
+            },
         ));
     }
     if is_gate && !command.blocks_on_failure {
@@ -462,7 +464,7 @@ fn of_matchers(facts: &Facts) -> Vec<Finding> {
     findings
         .into_iter()
         .map(|finding| match first {
-            Some(ours) if finding.severity > super::finding::Severity::Good => repaired(finding, ours),
+            Some(ours) if finding.severity > Severity::Good => repaired(finding, ours),
             _ => finding,
         })
         .collect()

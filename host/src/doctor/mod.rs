@@ -29,7 +29,6 @@ use crate::terminal::Progress;
 
 pub use finding::{Finding, Repair, Severity, worst};
 pub use repair::repair;
-pub(crate) use state::ago;
 
 /// The session of the calls that are played as a test.
 pub(crate) const SESSION: &str = "holdpoint-doctor";

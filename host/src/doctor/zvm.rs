@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use holdpoint_zerto::{Certificate, Error, Permission, SiteState, Trust, VpgState, Zvm};
 
-use super::finding::Finding;
+use super::finding::{Finding, Severity};
 use super::state::ago;
 use crate::config;
 use crate::runtime::capabilities;
@@ -165,8 +165,12 @@ fn of_certificate(facts: &Facts) -> Option<Finding> {
         "it is accepted as it is configured here; other programs refuse it, and once it is renewed a pin fits no more"
     };
     let bad = |found| {
-        let severity = if counts { Finding::broken } else { Finding::caution };
-        Some(severity("zvm.certificate", found, matters.into()).mended_by(mend))
+        let severity = if counts {
+            Severity::Broken
+        } else {
+            Severity::Caution
+        };
+        Some(Finding::new(severity, "zvm.certificate", found, matters).mended_by(mend))
     };
     if ends < facts.now {
         bad(says(format!("ended {} ago", seconds(facts.now - ends))))
