@@ -6,12 +6,13 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 11] = [
+const TESTS: [(&str, &str); 12] = [
     ("config", include_str!("config.rs")),
     ("daily", include_str!("daily.rs")),
     ("decisions", include_str!("decisions.rs")),
     ("doctor", include_str!("doctor.rs")),
     ("events", include_str!("events.rs")),
+    ("init", include_str!("init.rs")),
     ("panics", include_str!("panics.rs")),
     ("policies", include_str!("policies.rs")),
     ("process", include_str!("process.rs")),
