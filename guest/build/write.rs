@@ -1,14 +1,23 @@
 //! Writes the types of a catalog as Rust expressions that borrow everything from the program.
 
-use crate::catalog::format::{Catalog, Command, Dispatch, Group, List, Machine, Rule, Scalar, Text};
+use crate::catalog::format::{Catalog, Command, Dispatch, Group, List, Machine, Rule, Scalar, Source, Text};
 
-/// A whole catalog. Remarks and sources are for people and stay in the files.
+/// A whole catalog. Remarks are for people and stay in the files, and of the source all but the name that it is told by.
 pub(crate) fn catalog(catalog: &Catalog) -> String {
     format!(
-        "Catalog {{ source: None, server: Server {{ aliases: {}, builtin: {} }}, tools: {} }}",
+        "Catalog {{ source: {}, server: Server {{ aliases: {}, builtin: {} }}, tools: {} }}",
+        optional(catalog.source.as_ref(), source),
         texts(&catalog.server.aliases),
         catalog.server.builtin,
         list(&catalog.tools, group),
+    )
+}
+
+fn source(source: &Source) -> String {
+    let none = text(&Text::default());
+    format!(
+        "Source {{ repository: {}, commit: {none}, date: {none}, files: {none}, note: None }}",
+        text(&source.repository)
     )
 }
 

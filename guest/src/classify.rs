@@ -2,7 +2,7 @@
 
 use crate::arguments::Arguments;
 use crate::catalog::format::Catalog;
-use crate::catalog::{entry, own, shipped, shipped_builtins};
+use crate::catalog::{entry, own, shipped, shipped_builtins, title};
 use crate::model::Call;
 use crate::name::{self, Candidate, Named};
 use crate::reading::{self, Reading};
@@ -18,6 +18,8 @@ pub struct Judged {
     pub server: String,
     /// The tool's name.
     pub tool: String,
+    /// The catalogs that speak of the tool.
+    pub catalogs: Vec<String>,
     /// True where an entry of the operator's catalogs was milder than a shipped one and did not count.
     pub ignored_own: bool,
     /// True where the call changes a control plane, also when the operator's catalogs say that it changes a machine
@@ -108,6 +110,7 @@ fn builtin(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> Judge
 struct Weighed {
     shipped: Option<Reading>,
     own: Option<Reading>,
+    catalogs: Vec<String>,
 }
 
 impl Weighed {
@@ -124,6 +127,10 @@ impl Weighed {
         let mut add = |sum: &mut Option<Reading>, catalog: &Catalog| {
             let Some(group) = entry(catalog, tool) else { return };
             listed = true;
+            let title = title(catalog);
+            if !self.catalogs.contains(&title) {
+                self.catalogs.push(title);
+            }
             let reading = reading::of_group(catalog, group, tool, arguments, around);
             *sum = Some(match sum.take() {
                 Some(other) => other.or_stricter(reading),
@@ -139,7 +146,7 @@ impl Weighed {
 
     /// What counts: the operator's catalogs may add and tighten, and widen only where they are allowed to.
     fn outcome(self, allow_widening: bool) -> Outcome {
-        match (self.shipped, self.own) {
+        let outcome = match (self.shipped, self.own) {
             (None, None) => Outcome::of(Reading::Unlisted),
             (Some(only), None) | (None, Some(only)) => Outcome::of(only),
             (Some(_), Some(own)) if allow_widening => Outcome::of(own),
@@ -147,7 +154,12 @@ impl Weighed {
                 ignored_own: own.is_milder_than(&shipped),
                 control_plane: shipped.is_control_plane(),
                 reading: shipped.or_stricter(own),
+                catalogs: Vec::new(),
             },
+        };
+        Outcome {
+            catalogs: self.catalogs,
+            ..outcome
         }
     }
 }
@@ -158,6 +170,7 @@ struct Outcome {
     reading: Reading,
     ignored_own: bool,
     control_plane: bool,
+    catalogs: Vec<String>,
 }
 
 impl Outcome {
@@ -166,6 +179,7 @@ impl Outcome {
             control_plane: reading.is_control_plane(),
             reading,
             ignored_own: false,
+            catalogs: Vec::new(),
         }
     }
 
@@ -174,11 +188,13 @@ impl Outcome {
             reading,
             ignored_own,
             control_plane,
+            catalogs,
         } = self;
         Judged {
             reading,
             server,
             tool,
+            catalogs,
             ignored_own,
             control_plane,
         }

@@ -8,7 +8,7 @@ use crate::{decide, observe};
 wit_bindgen::generate!({ path: "../wit", world: "guest" });
 
 use exports::holdpoint::policy::policy::{Call, Guest, Observation, Outcome, SessionEvent, Verdict};
-use holdpoint::policy::{session, zerto};
+use holdpoint::policy::{log, session, zerto};
 
 struct Policy;
 
@@ -69,6 +69,10 @@ impl model::World for Host {
             failures: tally.failures,
             level: tally.level,
         })
+    }
+
+    fn note(&mut self, line: &str) {
+        log::note(line);
     }
 }
 

@@ -19,6 +19,9 @@ pub fn before(call: &Call, world: &mut impl World) -> Verdict {
     };
     let arguments = Arguments::new(&call.arguments, call.arguments_cut);
     let judged = classify::classify(call, &settings, &arguments);
+    if let Some(line) = say::reading(&judged) {
+        world.note(&line);
+    }
     let judging = Judging {
         call,
         settings: &settings,

@@ -141,6 +141,9 @@ pub trait World {
 
     /// The tally of the call's session; none where nothing is known of it.
     fn tally(&mut self) -> Option<Tally>;
+
+    /// Adds a line to what the host's log says of this decision.
+    fn note(&mut self, line: &str);
 }
 
 /// Failures that the harness reported in a session and workspace.

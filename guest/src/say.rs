@@ -3,7 +3,7 @@
 use crate::classify::Judged;
 use crate::model::{Tally, Verdict, ZertoError};
 use crate::reading::{Change, Reading};
-use crate::text::{cut, quoted, shown, whole, words};
+use crate::text::{cut, listed, quoted, shown, whole, words};
 
 /// How a reason ends that asks a human.
 pub const ASKED: &str = "No checkpoint was taken, so the change could not be rewound. Allow it?";
@@ -20,6 +20,34 @@ fn tool(judged: &Judged) -> String {
         return shown(&judged.tool);
     }
     format!("{}/{}", shown(&judged.server), shown(&judged.tool))
+}
+
+/// How a call was read, and by what, for the log; nothing of a tool that no MCP server has and no catalog lists.
+pub fn reading(judged: &Judged) -> Option<String> {
+    let does = match &judged.reading {
+        Reading::NotMcp => return None,
+        Reading::Read => "only reads".to_owned(),
+        Reading::Other => "changes a control plane".to_owned(),
+        Reading::Unlisted => "is in no catalog".to_owned(),
+        Reading::Change(change) => {
+            let verb = if change.obscure { "may change" } else { "changes" };
+            let said: Vec<String> = change
+                .found
+                .targets
+                .iter()
+                .map(|target| quoted(&target.said))
+                .collect();
+            match said.as_slice() {
+                [] => format!("{verb} machines"),
+                said => format!("{verb} machines: {}", listed(said)),
+            }
+        }
+    };
+    let by = match judged.catalogs.as_slice() {
+        [] => String::new(),
+        catalogs => format!(" (by {})", catalogs.join(", ")),
+    };
+    Some(format!("{} {does}{by}", tool(judged)))
 }
 
 /// The settings cannot be read.

@@ -1,7 +1,10 @@
 //! The command line.
 
+mod care;
+mod init;
 mod policy;
 mod replay;
+mod shell;
 mod trial;
 
 use std::env;
@@ -23,7 +26,8 @@ use crate::{hook, session};
                   Example:\n  holdpoint hook < event.json\n\n\
                   Exit codes: 0, the answer is what was printed (nothing: no objection); 2, the call is blocked and \
                   the reason is on standard error, or the command line is wrong; 1, a trial of \
-                  a policy found something; 3, a command other than the hook could not do what was asked."
+                  a policy found something; 3, a command other than the hook could not do what was asked; 4 and 5, what \
+                  doctor found."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -41,6 +45,28 @@ enum Command {
         /// The configuration; default: $HOLDPOINT_CONFIG, else holdpoint/config.toml in the XDG configuration directory.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
+    },
+    /// Writes the configuration and puts the hook into the harness's settings, or takes it out again.
+    Init(Box<init::InitArguments>),
+    /// Checks everything from the harness's settings to the ZVM, says what mends it, and mends what it may.
+    Doctor(care::DoctorArguments),
+    /// Shows on one screen whether the guard is armed, by what it decides, and what it did lately.
+    Status(care::StatusArguments),
+    /// Tells the whole reasoning for the event on standard input, without doing anything.
+    Explain(care::ExplainArguments),
+    /// Prints completions for a shell.
+    #[command(
+        after_help = "Example:\n  holdpoint completions bash > ~/.local/share/bash-completion/completions/holdpoint"
+    )]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Writes manual pages into a folder.
+    #[command(after_help = "Example:\n  holdpoint man ~/.local/share/man/man1")]
+    Man {
+        /// The folder; it is made where it is not there.
+        directory: PathBuf,
     },
     /// Makes, checks, installs and takes back policies.
     Policy(policy::PolicyArguments),
@@ -167,6 +193,23 @@ pub fn run(started: Instant) -> ExitCode {
         Ok(Arguments {
             command: Some(Command::Case(arguments)),
         }) => replay::case(&arguments),
+            command: Some(Command::Init(arguments)),
+        }) => arguments.run(),
+        Ok(Arguments {
+            command: Some(Command::Doctor(arguments)),
+        }) => arguments.run(),
+        Ok(Arguments {
+            command: Some(Command::Status(arguments)),
+        }) => arguments.run(),
+        Ok(Arguments {
+            command: Some(Command::Explain(arguments)),
+        }) => arguments.run(),
+        Ok(Arguments {
+            command: Some(Command::Completions { shell }),
+        }) => shell::completions(shell),
+        Ok(Arguments {
+            command: Some(Command::Man { directory }),
+        }) => shell::man(&directory),
         Err(error) => {
             // Help and version go to standard output and are no error; the rest is one, also for a hook.
             let code = if error.use_stderr() {

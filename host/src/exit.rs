@@ -18,6 +18,10 @@ impl ExitCode {
     pub const BLOCKED: Self = Self(2);
     /// The command could not do what was asked, and the reason is on stderr. Never a hook's.
     pub const FAILED: Self = Self(3);
+    /// `doctor` found something that works less well than it should, or not for long. Never a hook's.
+    pub const CAUTION: Self = Self(4);
+    /// `doctor` found that calls get past the guard, or that every change is denied. Never a hook's.
+    pub const BROKEN: Self = Self(5);
 
     /// The number that the operating system gets.
     pub const fn number(self) -> i32 {

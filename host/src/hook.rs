@@ -231,7 +231,7 @@ pub fn question(call: &Call<'_>, settings: String, nonce: String) -> runtime::Ca
 }
 
 /// Eight fresh hexadecimal digits. The standard library seeds its hashers from the operating system.
-fn nonce() -> String {
+pub(crate) fn nonce() -> String {
     format!("{:08x}", RandomState::new().build_hasher().finish() >> 32)
 }
 

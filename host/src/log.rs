@@ -171,7 +171,8 @@ impl Log {
         files.filter(|path| path.exists()).collect()
     }
 
-    fn numbered(&self, suffix: impl std::fmt::Display) -> PathBuf {
+    /// Where a full file lies, or what belongs to the log.
+    pub(crate) fn numbered(&self, suffix: impl std::fmt::Display) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(format!(".{suffix}"));
         name.into()

@@ -19,6 +19,35 @@ pub(crate) fn readable_by_others(metadata: &Metadata) -> bool {
     metadata.mode() & 0o077 != 0 || writable_by_others(metadata)
 }
 
+/// Whether this user may execute the file, as far as its mode says so.
+#[cfg(unix)]
+pub(crate) fn is_executable(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.mode() & 0o111 != 0
+}
+
+/// The file's mode.
+#[cfg(unix)]
+pub(crate) fn mode(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+    Some(std::fs::metadata(path).ok()?.mode() & 0o7777)
+}
+
+/// Gives a file another mode.
+#[cfg(unix)]
+pub(crate) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+}
+
+/// How many bytes this user can still write where the path leads, or will lead once it is there.
+#[cfg(unix)]
+pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
+    let there = path.ancestors().find(|ancestor| ancestor.exists())?;
+    let disk = rustix::fs::statvfs(there).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// Makes a file that was not there, for its owner only or, if it is public, for everybody to read.
 #[cfg(unix)]
 pub(crate) fn create(path: &Path, public: bool) -> io::Result<File> {
@@ -76,4 +105,28 @@ pub(crate) fn writable_by_others(_: &Metadata) -> bool {
 #[cfg(not(unix))]
 pub(crate) fn readable_by_others(_: &Metadata) -> bool {
     false
+}
+
+/// Whether a file is a program is a matter of its name there.
+#[cfg(not(unix))]
+pub(crate) fn is_executable(_: &Metadata) -> bool {
+    true
+}
+
+/// There are no modes there.
+#[cfg(not(unix))]
+pub(crate) fn mode(_: &Path) -> Option<u32> {
+    None
+}
+
+/// As above.
+#[cfg(not(unix))]
+pub(crate) fn set_mode(_: &Path, _: u32) -> io::Result<()> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
+}
+
+/// Not asked for there.
+#[cfg(not(unix))]
+pub(crate) fn free_bytes(_: &Path) -> Option<u64> {
+    None
 }

@@ -1,6 +1,6 @@
 //! What a decision was made of, as the host itself saw it: the facts for the log, whatever a policy says of them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::text::clean_line;
 
@@ -35,7 +35,7 @@ pub struct Record {
 }
 
 /// A checkpoint that was seen in a journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Seen {
     /// The VPG's identifier.
     pub vpg: String,

@@ -2,8 +2,6 @@
 
 use std::env;
 use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -16,11 +14,9 @@ use crate::record::{Record, ZertoTimes};
 use crate::runtime::capabilities::{
     Capabilities, CaptureResult, Checkpoint, Direction, Error, Tally, VmRow, VpgState,
 };
+use crate::secret;
 use crate::session::Session;
 use crate::verdict::Fault;
-
-/// The longest secret that is read from a file, in bytes.
-const LONGEST_SECRET: u64 = 64 * 1024;
 
 /// Zerto for one decision.
 pub struct Zerto {
@@ -173,11 +169,11 @@ impl Capabilities for Zerto {
 }
 
 /// From configuration to what the ZVM's module wants. Reads the secret: nothing before this does.
-fn settings(config: &config::Zerto, deadline: Instant) -> Result<zvm::Settings, Error> {
+pub(crate) fn settings(config: &config::Zerto, deadline: Instant) -> Result<zvm::Settings, Error> {
     let missing = |key: &str| Error::Unreachable(format!("zerto.{key} is not configured"));
     let url = config.url.clone().ok_or_else(|| missing("url"))?;
     let username = || config.username.clone().ok_or_else(|| missing("username"));
-    let secret = secret(config)?;
+    let secret = secret::read(config, deadline)?;
     let login = match config.login {
         LoginKind::Password => zvm::Login::Password {
             client_id: config.client_id.clone().unwrap_or_else(|| "zerto-client".into()),
@@ -234,47 +230,6 @@ fn trust(config: &config::Zerto) -> Result<zvm::Trust, Error> {
 /// What replaces the system's certificates, for the libraries that load them.
 const SYSTEM_TRUST_VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-fn secret(config: &config::Zerto) -> Result<zvm::Secret, Error> {
-    if let Some(name) = &config.secret_env {
-        let value = env::var(name).ok().filter(|value| !value.is_empty());
-        return value.map(zvm::Secret::new).ok_or_else(|| {
-            Error::Unauthorized(format!(
-                "the environment variable {name}, which zerto.secret_env names, is not set"
-            ))
-        });
-    }
-    if let Some(path) = &config.secret_file {
-        return secret_from_file(path);
-    }
-    if let Some(password) = &config.legacy_password {
-        return Ok(zvm::Secret::new(password.0.clone()));
-    }
-    Err(Error::Unauthorized(
-        "neither zerto.secret_env nor zerto.secret_file is configured".into(),
-    ))
-}
-
-fn secret_from_file(path: &Path) -> Result<zvm::Secret, Error> {
-    let unreadable = |cause: std::io::Error| {
-        Error::Unauthorized(format!(
-            "zerto.secret_file {} cannot be read ({cause})",
-            path.display()
-        ))
-    };
-    let file = File::open(path).map_err(unreadable)?;
-    if private::readable_by_others(&file.metadata().map_err(unreadable)?) {
-        let path = path.display();
-        let text = format!("zerto.secret_file may be read by others; mend it with: chmod 600 {path}");
-        return Err(Error::Unauthorized(text));
-    }
-    let mut text = String::new();
-    file.take(LONGEST_SECRET)
-        .read_to_string(&mut text)
-        .map_err(unreadable)?;
-    // Editors end a file with a line break, which is no part of the secret.
-    Ok(zvm::Secret::new(text.trim_end_matches(['\r', '\n'])))
-}
-
 fn row(row: zvm::VmRow) -> VmRow {
     VmRow {
         vm_identifier: row.vm_identifier,
@@ -313,7 +268,8 @@ fn from_zvm(error: zvm::Error) -> Error {
     }
 }
 
-fn words(error: &Error) -> String {
+/// An error in words.
+pub(crate) fn words(error: &Error) -> String {
     match error {
         Error::NotFound => "not found".into(),
         Error::Refused(text) => format!("refused: {text}"),

@@ -11,10 +11,16 @@ mod cli;
 #[cfg(target_os = "linux")]
 mod compiling;
 mod config;
+#[cfg(unix)]
+mod daily;
 mod decisions;
+#[cfg(unix)]
+mod doctor;
 mod events;
 #[cfg(unix)]
 mod house;
+#[cfg(unix)]
+mod init;
 mod panics;
 mod policies;
 #[cfg(unix)]

@@ -6,11 +6,14 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 13] = [
+const TESTS: [(&str, &str); 16] = [
     ("compiling", include_str!("compiling.rs")),
     ("config", include_str!("config.rs")),
+    ("daily", include_str!("daily.rs")),
     ("decisions", include_str!("decisions.rs")),
+    ("doctor", include_str!("doctor.rs")),
     ("events", include_str!("events.rs")),
+    ("init", include_str!("init.rs")),
     ("panics", include_str!("panics.rs")),
     ("policies", include_str!("policies.rs")),
     ("process", include_str!("process.rs")),

@@ -31,6 +31,15 @@ pub fn own<'a>(catalogs: &'a [Catalog], alias: &'a str) -> impl Iterator<Item = 
     })
 }
 
+/// What people call a catalog: the repository that it was read from, else the key of its server.
+pub fn title(catalog: &Catalog) -> String {
+    let key = || catalog.server.aliases.first().map_or("no server", AsRef::as_ref);
+    match &catalog.source {
+        Some(source) => source.repository.to_string(),
+        None => format!("the operator's catalog of {}", key()),
+    }
+}
+
 /// What a prepared catalog says of a tool (its name normalised).
 pub fn entry<'a>(catalog: &'a Catalog, tool: &str) -> Option<&'a Group> {
     catalog.tools.iter().find(|group| {

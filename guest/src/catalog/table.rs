@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::format::{
-    Catalog, Class, Command, Dispatch, Group, Kind, Machine, Rule, Scalar, Separator, Server,
+    Catalog, Class, Command, Dispatch, Group, Kind, Machine, Rule, Scalar, Separator, Server, Source,
 };
 
 include!(concat!(env!("OUT_DIR"), "/catalogs.rs"));

@@ -1,6 +1,6 @@
 //! The rows of the decision table.
 
-use holdpoint_guest::model::{Tally, Verdict, ZertoError};
+use holdpoint_guest::model::{Call, Tally, Verdict, ZertoError};
 use serde_json::json;
 
 use crate::world::{Script, asked, call, denied, holds, noted, of_server, row, site, under};
@@ -329,6 +329,7 @@ fn results_that_do_not_belong_to_the_question_are_no_checkpoint() {
         fn tally(&mut self) -> Option<Tally> {
             None
         }
+        fn note(&mut self, _: &str) {}
     }
     let result = |vpg: &str, identifier: &str| CaptureResult {
         vpg_identifier: vpg.into(),
@@ -387,4 +388,34 @@ fn the_level_softens_nothing_and_is_for_changes_only() {
     denied(world.judge(&under(call("mcp__esxi__powerOff", json!({"name": "web01"})))));
     let read = world.judge(&under(call("mcp__esxi__listVMs", json!({}))));
     assert_eq!((read, world.tallies), (Verdict::Pass(None), 1));
+}
+
+#[test]
+fn the_log_is_told_how_a_call_was_read_and_by_which_catalogs() {
+    let notes = |call: Call| {
+        let mut world = site();
+        world.judge(&call);
+        world.notes
+    };
+    let off = notes(call("mcp__esxi__powerOff", json!({"name": "web01"})));
+    assert_eq!(
+        off,
+        ["esxi/powerOff changes machines: \"web01\" (by bright8192/esxi-mcp-server)"]
+    );
+    let read = notes(call("mcp__nutanix__vm_list", json!({})));
+    assert_eq!(
+        read,
+        ["nutanix/vm_list only reads (by thunderboltsid/mcp-nutanix)"]
+    );
+    let nobody = notes(call("mcp__nobody__knows", json!({})));
+    assert_eq!(nobody, ["nobody/knows is in no catalog"]);
+    let own = json!({"catalogs": [{"server": {"aliases": ["mine"]}, "tools": [
+        {"class": "other", "names": ["file"]}
+    ]}]});
+    let own = notes(under(call("mcp__mine__file", json!({})), own));
+    assert_eq!(
+        own,
+        ["mine/file changes a control plane (by the operator's catalog of mine)"]
+    );
+    assert!(notes(call("Bash", json!({"command": "ls"}))).is_empty());
 }

@@ -230,6 +230,7 @@ fn what_the_zvm_answers_is_compared_again() {
         fn tally(&mut self) -> Option<Tally> {
             None
         }
+        fn note(&mut self, _: &str) {}
     }
     let mut world = Everything(false);
     let call = call("mcp__esxi__powerOff", json!({"name": "web01"}));

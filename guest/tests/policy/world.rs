@@ -20,6 +20,8 @@ pub(crate) struct Script {
     pub(crate) tally: Option<Tally>,
     /// How often the tally was asked for.
     pub(crate) tallies: usize,
+    /// What was said for the log.
+    pub(crate) notes: Vec<String>,
 }
 
 impl World for Script {
@@ -45,6 +47,10 @@ impl World for Script {
     fn tally(&mut self) -> Option<Tally> {
         self.tallies += 1;
         self.tally
+    }
+
+    fn note(&mut self, line: &str) {
+        self.notes.push(line.to_owned());
     }
 }
 

@@ -48,7 +48,17 @@ const KEYS: &[Key] = &[
     key(
         "zerto.secret_file",
         "none",
-        "The file that holds it, without anything else; only its owner may read it. One of the two has to be set.",
+        "The file that holds it, without anything else; only its owner may read it.",
+    ),
+    key(
+        "zerto.secret_command",
+        "none",
+        "The program that prints it, by its absolute path, and its arguments, each by itself: `[\"/usr/bin/pass\", \"zerto\"]`. It has at most 30 seconds, and the deadline.",
+    ),
+    key(
+        "zerto.secret_keyring",
+        "none",
+        "The name under which the operating system's keyring has it: the account of an item of the service `holdpoint`. One of these four has to be set.",
     ),
     key(
         "zerto.ca_file",

@@ -76,16 +76,33 @@ fn read_layer(path: &Path, required: bool) -> Result<Option<Table>, ConfigError>
         }
         Err(error) => return Err(error),
     };
+    read_text(path, &text).map(Some)
+}
+
+fn read_text(path: &Path, text: &str) -> Result<Table, ConfigError> {
     let invalid = |cause: String| ConfigError::Invalid {
         path: path.to_owned(),
         cause,
     };
-    let table: Table = text.parse().map_err(|error| invalid(located(&text, &error)))?;
+    let table: Table = text.parse().map_err(|error| invalid(located(text, &error)))?;
     if let Some(problem) = keys::unknown(&table) {
         return Err(invalid(problem));
     }
-    toml::from_str::<Config>(&text).map_err(|error| invalid(located(&text, &error)))?;
-    Ok(Some(table))
+    toml::from_str::<Config>(text).map_err(|error| invalid(located(text, &error)))?;
+    Ok(table)
+}
+
+/// The configuration that a file's text would make by itself.
+///
+/// # Errors
+///
+/// As for a file that says this.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
+    let table = read_text(path, text)?;
+    let config =
+        Config::deserialize(table).map_err(|error| ConfigError::value("configuration", error.to_string()))?;
+    config.check()?;
+    Ok(config)
 }
 
 /// What is wrong and in which line, without the line itself: it goes to a model and into a log, and may hold a secret that

@@ -12,12 +12,31 @@ use super::{Choice, Config, ConfigError};
 
 /// The original's configuration file. It may hold more than we read.
 #[derive(Deserialize)]
-struct Original {
-    zerto_url: Option<String>,
-    username: Option<String>,
-    password: Option<String>,
-    client_id: Option<String>,
-    verify_tls: Option<bool>,
+pub(crate) struct Original {
+    pub(crate) zerto_url: Option<String>,
+    pub(crate) username: Option<String>,
+    pub(crate) password: Option<String>,
+    pub(crate) client_id: Option<String>,
+    pub(crate) verify_tls: Option<bool>,
+}
+
+impl Original {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be read, may be written by others, or is something else.
+    pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
+        serde_json::from_str(&read_private(path)?).map_err(|error| ConfigError::Invalid {
+            path: path.to_owned(),
+            // Not in the parser's words, which quote what they stumbled over: the password stands in this file.
+            cause: format!(
+                "is not as the original hook has it, in line {}, column {}",
+                error.line(),
+                error.column()
+            ),
+        })
+    }
 }
 
 pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
@@ -51,16 +70,7 @@ pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
 }
 
 fn fill_from_file(config: &mut Config, path: &Path) -> Result<(), ConfigError> {
-    let original: Original =
-        serde_json::from_str(&read_private(path)?).map_err(|error| ConfigError::Invalid {
-            path: path.to_owned(),
-            // Not in the parser's words, which quote what they stumbled over: the password stands in this file.
-            cause: format!(
-                "is not as the original hook has it, in line {}, column {}",
-                error.line(),
-                error.column()
-            ),
-        })?;
+    let original = Original::read(path)?;
     let zerto = &mut config.zerto;
     zerto.url = original.zerto_url;
     zerto.username = original.username;

@@ -39,6 +39,11 @@ pub struct Key {
 }
 
 impl Policy {
+    /// Whether a policy has to be signed.
+    pub fn signature_rule(&self) -> SignatureRule {
+        self.signature
+    }
+
     /// Whom the host trusts. Reads the keys' files.
     ///
     /// # Errors

@@ -23,6 +23,10 @@ pub struct Zerto {
     pub secret_env: Option<String>,
     /// The file that holds it, readable by its owner only.
     pub secret_file: Option<PathBuf>,
+    /// The program that prints it, and what the program is called with.
+    pub secret_command: Option<Vec<String>>,
+    /// Under which name the operating system's keyring has it.
+    pub secret_keyring: Option<String>,
     /// The certificates that are trusted, PEM; only these.
     pub ca_file: Option<PathBuf>,
     /// The one certificate that is trusted: `sha256:` and 64 hexadecimal digits.
@@ -83,11 +87,27 @@ impl Zerto {
                 "say different things of what is trusted; leave one of them",
             ));
         }
-        if self.secret_env.is_some() && self.secret_file.is_some() {
-            return Err(ConfigError::value(
-                "zerto.secret_env",
-                "stands beside zerto.secret_file; leave one of them",
-            ));
+        self.check_secret()
+    }
+
+    fn check_secret(&self) -> Result<(), ConfigError> {
+        let sources = [
+            ("zerto.secret_env", self.secret_env.is_some()),
+            ("zerto.secret_file", self.secret_file.is_some()),
+            ("zerto.secret_command", self.secret_command.is_some()),
+            ("zerto.secret_keyring", self.secret_keyring.is_some()),
+        ];
+        let mut set = sources.into_iter().filter(|(_, is_set)| *is_set);
+        if let (Some((first, _)), Some((second, _))) = (set.next(), set.next()) {
+            let cause = format!("stands beside {second}; leave one of them");
+            return Err(ConfigError::value(first, cause));
+        }
+        let is_absolute = |program: &String| std::path::Path::new(program).is_absolute();
+        if let Some(command) = &self.secret_command
+            && !command.first().is_some_and(is_absolute)
+        {
+            let cause = "has to begin with the absolute path of a program, each argument after it by itself";
+            return Err(ConfigError::value("zerto.secret_command", cause));
         }
         Ok(())
     }

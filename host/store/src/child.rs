@@ -37,8 +37,13 @@ pub enum ChildError {
     },
 }
 
-/// Runs the program with this standard input, and gives its standard output.
-pub(crate) fn run(command: &mut Command, input: &[u8], timeout: Duration) -> Result<Vec<u8>, ChildError> {
+/// Runs the program with this standard input, and gives the first 64 KiB of its standard output. Where it is late, it and
+/// whatever it started are ended.
+///
+/// # Errors
+///
+/// Where it cannot be started, fails, or takes longer than `timeout`.
+pub fn run(command: &mut Command, input: &[u8], timeout: Duration) -> Result<Vec<u8>, ChildError> {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
     let mut child = command

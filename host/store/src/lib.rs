@@ -24,7 +24,7 @@
 extern crate self as holdpoint_store;
 
 mod admission;
-mod child;
+pub mod child;
 mod compiled;
 mod disk;
 mod entries;

@@ -1,13 +1,16 @@
 //! The part of Zerto's API that a hold point needs, one function for each question.
 
+use std::time::Duration;
+
 use reqwest::{Method, StatusCode, Url};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
+use crate::checkup::Permission;
 use crate::error::Error;
 use crate::http::{Answer, Ask, Body, Failure, Http, Stage};
 use crate::login::Session;
-use crate::model::{VmRow, VpgState};
+use crate::model::{SiteState, VmRow, VpgState};
 use crate::settings::Settings;
 use crate::wire::{self, Entry, Read, Task};
 
@@ -34,8 +37,8 @@ impl Api {
     }
 
     /// Logs in, where that has not been done.
-    pub(crate) async fn log_in(&self) -> Result<(), Error> {
-        self.session.pass(&self.http, None).await.map(drop)
+    pub(crate) async fn log_in(&self) -> Result<Option<Duration>, Error> {
+        Ok(self.session.pass(&self.http, None).await?.life())
     }
 
     /// The answer to `GET /v1/vms`, to be read with [`vm_rows`](Self::vm_rows).
@@ -63,6 +66,11 @@ impl Api {
         self.read(&answer, wire::site_identifier)
     }
 
+    pub(crate) async fn site_state(&self) -> Result<SiteState, Error> {
+        let answer = self.get(&["v1", "localsite"], &[]).await?;
+        self.read(&answer, wire::site_state)
+    }
+
     pub(crate) async fn server_time(&self) -> Result<OffsetDateTime, Error> {
         let answer = self
             .get(&["v1", "serverDateTime", "serverDateTimeUtc"], &[])
@@ -73,6 +81,11 @@ impl Api {
     pub(crate) async fn vpg(&self, vpg: &str) -> Result<VpgState, Error> {
         let answer = self.get(&["v1", "vpgs", named(vpg)?], &[]).await?;
         self.read(&answer, |body| wire::vpg_state(body, vpg))
+    }
+
+    pub(crate) async fn vpgs(&self) -> Result<Vec<VpgState>, Error> {
+        let answer = self.get(&["v1", "vpgs"], &[]).await?;
+        self.read(&answer, wire::vpg_states)
     }
 
     pub(crate) async fn journal(&self, vpg: &str, start_date: &str) -> Result<Vec<Entry>, Error> {
@@ -114,6 +127,23 @@ impl Api {
                 (error, _, _) => error,
             },
         )
+    }
+
+    /// Asks for a checkpoint of what is no VPG. Who may insert is told that there is none.
+    pub(crate) async fn permission(&self, no_vpg: &str, tag: &str) -> Result<Permission, Error> {
+        let url = self.http.url(&["v1", "vpgs", named(no_vpg)?, "checkpoints"], &[]);
+        let body = json!({"checkpointName": tag});
+        let answer = self.send(Method::POST, url, Some(&body)).await;
+        let answer = answer.map_err(|failure| failure.error)?;
+        if answer.status.is_success() {
+            return Ok(Permission::Granted);
+        }
+        match self.http.refusal(&answer) {
+            Error::NotFound => Ok(Permission::Granted),
+            Error::Unauthorized(words) => Ok(Permission::Denied(words)),
+            Error::Refused(words) => Ok(Permission::Unclear(words)),
+            error => Err(error),
+        }
     }
 
     async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Answer, Error> {

@@ -10,6 +10,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::certificate::Certificate;
 use crate::error::{Error, clean};
 use crate::meter::Meter;
 use crate::settings::{Secret, Settings};
@@ -93,13 +94,15 @@ pub(crate) struct Http {
     origin: Url,
     deadline: Instant,
     pub(crate) meter: Meter,
+    shown: tls::Shown,
     secrets: Mutex<Vec<Secret>>,
 }
 
 impl Http {
     pub(crate) fn new(settings: &Settings) -> Result<Self, Error> {
+        let shown = tls::Shown::default();
         let client = Client::builder()
-            .tls_backend_preconfigured(tls::configuration(&settings.trust)?)
+            .tls_backend_preconfigured(tls::configuration(&settings.trust, &shown)?)
             .https_only(true)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
@@ -113,6 +116,7 @@ impl Http {
             origin: origin(&settings.url)?,
             deadline: settings.deadline.into(),
             meter: Meter::default(),
+            shown,
             secrets: Mutex::new(settings.login.secrets()),
         })
     }
@@ -127,6 +131,26 @@ impl Http {
             url.query_pairs_mut().extend_pairs(query);
         }
         url
+    }
+
+    /// The certificate that was shown last.
+    pub(crate) fn certificate(&self) -> Option<Certificate> {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.as_ref().map(|der| Certificate::of(der))
+    }
+
+    /// Shakes hands and waits for any answer at all. Nothing secret is sent.
+    pub(crate) async fn reach(&self) -> Result<(), Error> {
+        let ask = Ask {
+            method: Method::GET,
+            url: self.url(&[], &[]),
+            body: Body::None,
+            identity: Identity::None,
+        };
+        self.exchange(&ask)
+            .await
+            .map(drop)
+            .map_err(|failure| failure.error)
     }
 
     /// Keeps a text out of everything that this ZVM's words are shown in.

@@ -10,6 +10,8 @@
 
 mod api;
 mod capture;
+mod certificate;
+mod checkup;
 mod clock;
 mod error;
 mod http;
@@ -35,8 +37,10 @@ use crate::clock::ServerClock;
 use crate::meter::Phase;
 use crate::wire::Entry;
 
+pub use crate::certificate::Certificate;
+pub use crate::checkup::Permission;
 pub use crate::error::Error;
-pub use crate::model::{Checkpoint, Direction, Timings, VmRow, VpgState};
+pub use crate::model::{Checkpoint, Direction, SiteState, Timings, VmRow, VpgState};
 pub use crate::settings::{Login, Secret, Settings, Trust};
 
 /// One ZVM. Logs in at the first question and remembers what does not change.
@@ -119,7 +123,7 @@ impl Zvm {
         if tag.is_empty() {
             return vec![Err(Error::Refused("a checkpoint needs a tag".into())); vpgs.len()];
         }
-        if let Err(error) = self.in_time(self.api.log_in()).await {
+        if let Err(error) = self.log_in().await {
             return vec![Err(error); vpgs.len()];
         }
         let mut unique: Vec<&String> = Vec::new();

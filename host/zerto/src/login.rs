@@ -25,7 +25,9 @@ const RENEWAL: Duration = Duration::from_secs(10);
 pub(crate) struct Pass {
     name: HeaderName,
     value: HeaderValue,
-    /// When to renew it; none where it ends only by disuse.
+    /// How long it counts; none where it ends only by disuse.
+    life: Option<Duration>,
+    /// When to renew it; as above.
     renew: Option<Instant>,
     /// Tells this pass from the ones before and after it.
     number: u64,
@@ -36,18 +38,24 @@ impl Pass {
         Identity::Header(self.name.clone(), self.value.clone())
     }
 
+    pub(crate) fn life(&self) -> Option<Duration> {
+        self.life
+    }
+
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    fn new(name: HeaderName, value: &str, renew: Option<Instant>) -> Result<Self, Error> {
+    /// A pass that counts from a moment on, for so long.
+    fn new(name: HeaderName, value: &str, counts: Option<(Instant, Duration)>) -> Result<Self, Error> {
         let mut value = HeaderValue::from_str(value)
             .map_err(|_| Error::malformed("log-in: a token of odd characters"))?;
         value.set_sensitive(true);
         Ok(Self {
             name,
             value,
-            renew,
+            life: counts.map(|(_, life)| life),
+            renew: counts.map(|(begun, life)| begun + life.saturating_sub(RENEWAL.min(life / 4))),
             number: 0,
         })
     }
@@ -158,8 +166,8 @@ async fn token(http: &Http, form: &[(&str, &str)]) -> Result<Pass, Error> {
     let token =
         wire::token(&answer.body).map_err(|why| Error::malformed(format!("{}: {why}", answer.name)))?;
     http.hide(Secret::new(token.text.clone()));
-    let renew = begun + token.life.saturating_sub(RENEWAL.min(token.life / 4));
-    Pass::new(AUTHORIZATION, &format!("Bearer {}", token.text), Some(renew))
+    let bearer = format!("Bearer {}", token.text);
+    Pass::new(AUTHORIZATION, &bearer, Some((begun, token.life)))
 }
 
 /// Logs in at a Windows ZVM.

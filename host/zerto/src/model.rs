@@ -39,6 +39,15 @@ pub struct VmRow {
     pub extras: Value,
 }
 
+/// What a ZVM says of itself, each part only where it said it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SiteState {
+    /// The site's name.
+    pub name: Option<String>,
+    /// The release, `10.0.60`.
+    pub version: Option<String>,
+}
+
 /// The state of one VPG.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VpgState {

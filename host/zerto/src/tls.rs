@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -17,8 +17,12 @@ use sha2::{Digest, Sha256};
 use crate::error::Error;
 use crate::settings::Trust;
 
-/// Builds the configuration for TLS. Reads files: the CA file, or the system's store.
-pub(crate) fn configuration(trust: &Trust) -> Result<ClientConfig, Error> {
+/// The certificate that was shown in the last handshake, DER.
+pub(crate) type Shown = Arc<Mutex<Option<Vec<u8>>>>;
+
+/// Builds the configuration for TLS. Reads files: the CA file, or the system's store. What a server shows is kept in
+/// `shown`, trusted or not.
+pub(crate) fn configuration(trust: &Trust, shown: &Shown) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let rule = match trust {
         Trust::System => Rule::Chain(chain(system_roots()?, &provider)?),
@@ -30,7 +34,11 @@ pub(crate) fn configuration(trust: &Trust) -> Result<ClientConfig, Error> {
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::unreachable(format!("TLS: {error}")))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Verifier { rule, provider }))
+        .with_custom_certificate_verifier(Arc::new(Verifier {
+            rule,
+            provider,
+            shown: Arc::clone(shown),
+        }))
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
@@ -79,6 +87,7 @@ enum Rule {
 struct Verifier {
     rule: Rule,
     provider: Arc<CryptoProvider>,
+    shown: Shown,
 }
 
 /// Why a certificate was turned away, and what a human can do about it.
@@ -120,6 +129,7 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(certificate.to_vec());
         match &self.rule {
             Rule::Chain(chain) => chain
                 .verify_server_cert(certificate, intermediates, name, ocsp, now)

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 
 use crate::clock;
-use crate::model::{Direction, VmRow, VpgState};
+use crate::model::{Direction, SiteState, VmRow, VpgState};
 
 /// What was read, or what is wrong with it.
 pub(crate) type Read<T> = Result<T, String>;
@@ -89,6 +89,15 @@ pub(crate) fn token(body: &[u8]) -> Read<Token> {
 /// Reads the identifier of the ZVM's own site, where the ZVM says it.
 pub(crate) fn site_identifier(body: &[u8]) -> Read<Option<String>> {
     Ok(text(&object(parse(body)?)?, "SiteIdentifier"))
+}
+
+/// Reads what the ZVM says of itself.
+pub(crate) fn site_state(body: &[u8]) -> Read<SiteState> {
+    let site = object(parse(body)?)?;
+    Ok(SiteState {
+        name: text(&site, "SiteName"),
+        version: text(&site, "Version"),
+    })
 }
 
 /// Reads the ZVM's time.
@@ -184,19 +193,35 @@ pub(crate) fn vpg_state(body: &[u8], identifier: &str) -> Read<VpgState> {
     if text(&vpg, "VpgIdentifier").is_some_and(|other| !other.eq_ignore_ascii_case(identifier)) {
         return Err("another VPG than the one asked for".into());
     }
+    Ok(state(&vpg, identifier))
+}
+
+/// Reads a list of VPGs.
+pub(crate) fn vpg_states(body: &[u8]) -> Read<Vec<VpgState>> {
+    array(parse(body)?)?
+        .into_iter()
+        .map(|vpg| {
+            let vpg = object(vpg)?;
+            let identifier = text(&vpg, "VpgIdentifier").ok_or("a row without VpgIdentifier")?;
+            Ok(state(&vpg, &identifier))
+        })
+        .collect()
+}
+
+fn state(vpg: &Map<String, Value>, identifier: &str) -> VpgState {
     let descriptions = ["StatusDescription", "SubStatusDescription"];
     let words: Vec<_> = descriptions
         .into_iter()
-        .filter_map(|key| text(&vpg, key))
+        .filter_map(|key| text(vpg, key))
         .filter(|t| !t.is_empty())
         .collect();
-    Ok(VpgState {
+    VpgState {
         vpg_identifier: identifier.to_owned(),
-        vpg_name: text(&vpg, "VpgName").unwrap_or_else(|| identifier.to_owned()),
-        status: number(&vpg, "Status"),
-        sub_status: number(&vpg, "SubStatus"),
+        vpg_name: text(vpg, "VpgName").unwrap_or_else(|| identifier.to_owned()),
+        status: number(vpg, "Status"),
+        sub_status: number(vpg, "SubStatus"),
         description: words.join(", "),
-    })
+    }
 }
 
 /// Reads the task's identifier from the answer to an insert: a JSON string, or an object that names it.

@@ -260,6 +260,12 @@ fn insert(zvm: &Zvm, identifier: &str, request: &Request<Bytes>, user: &str) -> 
             "The body is not declared as JSON",
         ));
     }
+    if !zvm.scenario.login.may_insert {
+        return Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "The user's role does not permit this operation",
+        ));
+    }
     let index = vpg_index(zvm, identifier)?;
     let Ok(Value::Object(body)) = serde_json::from_slice(request.body()) else {
         return Err(Refusal::bad_request("The body is not a JSON object"));

@@ -26,7 +26,9 @@ mod tls;
 mod trouble;
 mod zvm;
 
-pub use scenario::{Align, Direction, Login, Outcome, Platform, Scenario, ScenarioError, Site, Vm, Vpg};
+pub use scenario::{
+    Align, Certificate, Direction, Login, Outcome, Platform, Scenario, ScenarioError, Site, Vm, Vpg,
+};
 pub use sim::Sim;
 pub use trouble::Trouble;
 pub use zvm::{Answered, Inserted, Seen};

@@ -27,6 +27,8 @@ pub enum ScenarioError {
 pub struct Scenario {
     /// The site that the ZVM manages, and its clock.
     pub site: Site,
+    /// The certificate that the ZVM shows.
+    pub certificate: Certificate,
     /// Who may log in.
     pub login: Login,
     /// The VPGs and the VMs in them.
@@ -51,6 +53,14 @@ pub struct Site {
     pub utc_offset_minutes: i32,
     /// Which kind of ZVM it is, and with that which log-in exists.
     pub platform: Platform,
+}
+
+/// The certificate that the ZVM shows.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Certificate {
+    /// In how many days it ends, and it began a year before that; below zero it has ended. Absent: it never does.
+    pub days_left: Option<i16>,
 }
 
 /// The kind of a ZVM.
@@ -86,6 +96,8 @@ pub struct Login {
     pub session_idle_seconds: u64,
     /// Whether a token request without `scope=openid` is refused.
     pub require_openid: bool,
+    /// Whether the user's role may insert checkpoints; without it, an insert is a 403, whatever VPG it names.
+    pub may_insert: bool,
 }
 
 /// A Virtual Protection Group with its journal.
@@ -282,6 +294,7 @@ impl Default for Scenario {
     fn default() -> Self {
         Self {
             site: Site::default(),
+            certificate: Certificate::default(),
             login: Login::default(),
             vpgs: vec![Vpg::default()],
             troubles: Vec::new(),
@@ -333,6 +346,7 @@ impl Default for Login {
             token_seconds: 60,
             session_idle_seconds: 1800,
             require_openid: true,
+            may_insert: true,
         }
     }
 }

@@ -48,7 +48,7 @@ impl Sim {
         addr: SocketAddr,
         log: impl Fn(&Answered) + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
-        let tls = Tls::generate().context("making the simulation's certificate")?;
+        let tls = Tls::generate(&scenario.certificate).context("making the simulation's certificate")?;
         let listener = TcpListener::bind(addr).with_context(|| format!("listening on {addr}"))?;
         listener.set_nonblocking(true)?;
         let url = format!("https://localhost:{}", listener.local_addr()?.port());

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose preparations fail has failed")]
 
 mod capture;
+mod checkup;
 mod common;
 mod log_in;
 mod look_up;

@@ -1,0 +1,157 @@
+//! Where Claude Code keeps its settings.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Whose settings a file holds. A later one wins over an earlier one where both set a switch; hooks of all of them run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// A plugin's `hooks/hooks.json`.
+    Plugin,
+    /// The user's, in every project.
+    User,
+    /// The project's, shared with everybody who works on it.
+    Project,
+    /// The user's in one project.
+    Local,
+    /// The machine's, written by an administrator.
+    Managed,
+    /// A further file of the machine's; these count in the order of their names, after [`Self::Managed`].
+    DropIn,
+}
+
+impl Level {
+    /// Whether only an administrator can have written it.
+    pub const fn is_managed(self) -> bool {
+        matches!(self, Self::Managed | Self::DropIn)
+    }
+
+    /// One word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plugin => "plugin",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Local => "local",
+            Self::Managed | Self::DropIn => "managed",
+        }
+    }
+}
+
+/// A settings file, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Whose it is.
+    pub level: Level,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What was read.
+    pub content: Content,
+}
+
+/// What reading a file gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// There is no such file.
+    Absent,
+    /// There is one that cannot be read, for the operating system's reason.
+    Unreadable(String),
+    /// Its bytes.
+    Bytes(Vec<u8>),
+}
+
+/// Where the settings files lie for a client that is started in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// The user's `settings.json`.
+    pub user: PathBuf,
+    /// The project's, in the directory itself: the client does not look above it.
+    pub project: PathBuf,
+    /// The user's for the project.
+    pub local: PathBuf,
+    /// The folder of managed settings.
+    pub managed: PathBuf,
+}
+
+impl Places {
+    /// The places for a client that is started in `directory`. `config_dir` is what `CLAUDE_CONFIG_DIR` says, and moves the
+    /// user's file. Looks on the disk for the repository that the directory is in: from below its root, the local file in
+    /// the root counts, and the project's does not.
+    pub fn find(home: &Path, config_dir: Option<&Path>, directory: &Path) -> Self {
+        let user = config_dir.map_or_else(|| home.join(".claude"), Path::to_owned);
+        let settings = directory.join(".claude");
+        let local = settings.join("settings.local.json");
+        let in_root = directory
+            .ancestors()
+            .find(|ancestor| ancestor.join(".git").exists())
+            .map(|root| root.join(".claude/settings.local.json"))
+            .filter(|_| !local.exists());
+        Self {
+            user: user.join("settings.json"),
+            project: settings.join("settings.json"),
+            local: in_root.unwrap_or(local),
+            managed: managed_directory().to_owned(),
+        }
+    }
+
+    /// The main file of managed settings.
+    pub fn managed_settings(&self) -> PathBuf {
+        self.managed.join("managed-settings.json")
+    }
+
+    /// Reads all of them, also those that are not there, in the order in which they count.
+    pub fn read(&self) -> Vec<Source> {
+        let mut sources = vec![
+            source(Level::User, self.user.clone()),
+            source(Level::Project, self.project.clone()),
+            source(Level::Local, self.local.clone()),
+            source(Level::Managed, self.managed_settings()),
+        ];
+        // From the home directory, the user's file and the project's are one.
+        if self.user == self.project {
+            sources.remove(1);
+        }
+        let mut dropped_in: Vec<PathBuf> = fs::read_dir(self.managed.join("managed-settings.d"))
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| {
+                let is_hidden = path
+                    .file_name()
+                    .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+                path.extension().is_some_and(|extension| extension == "json") && !is_hidden
+            })
+            .collect();
+        dropped_in.sort();
+        sources.extend(dropped_in.into_iter().map(|path| source(Level::DropIn, path)));
+        sources
+    }
+}
+
+fn source(level: Level, path: PathBuf) -> Source {
+    let content = match fs::read(&path) {
+        Ok(bytes) => Content::Bytes(bytes),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Content::Absent
+        }
+        Err(error) => Content::Unreadable(error.to_string()),
+    };
+    Source { level, path, content }
+}
+
+/// The folder in which this system's administrator puts settings.
+pub fn managed_directory() -> &'static Path {
+    Path::new(if cfg!(target_os = "macos") {
+        "/Library/Application Support/ClaudeCode"
+    } else if cfg!(windows) {
+        r"C:\Program Files\ClaudeCode"
+    } else {
+        "/etc/claude-code"
+    })
+}

@@ -1,0 +1,398 @@
+//! Settings files as they were put before Claude Code 2.1.332, and which hooks it ran.
+
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+use std::path::PathBuf;
+
+use holdpoint_setup::Event;
+use holdpoint_setup::reading::{Content, Drops, Fires, Installation, Level, Skipped, Source, State};
+use serde_json::{Value, json};
+
+/// A group whose one hook says who it is.
+fn says(who: &str) -> Value {
+    json!({"hooks": [{"type": "command", "command": who}]})
+}
+
+/// A settings file with such a hook at a session's start, and these settings.
+fn file(who: &str, more: &Value) -> String {
+    let mut settings = json!({"hooks": {"SessionStart": [says(who)]}});
+    let object = settings.as_object_mut().unwrap();
+    object.extend(more.as_object().unwrap().clone());
+    settings.to_string()
+}
+
+fn judge(files: &[(Level, &str)]) -> Installation {
+    let sources = files.iter().map(|(level, text)| Source {
+        level: *level,
+        path: PathBuf::from(format!("/{}.json", level.name())),
+        content: Content::Bytes(text.as_bytes().to_vec()),
+    });
+    Installation::judge(sources.collect())
+}
+
+/// Who ran as the session started.
+fn ran(installation: &Installation) -> Vec<String> {
+    let mut who: Vec<_> = installation
+        .firing(Event::SessionStart, "startup")
+        .map(|(_, entry, _)| match &entry.handler {
+            holdpoint_setup::Handler::Command(command) => command.command.clone(),
+            holdpoint_setup::Handler::Other(kind) => kind.clone(),
+        })
+        .collect();
+    who.sort();
+    who
+}
+
+#[track_caller]
+fn assert_ran(files: &[(Level, &str)], expected: &[&str]) {
+    assert_eq!(ran(&judge(files)), expected, "{files:#?}");
+}
+
+#[test]
+fn hooks_of_all_files_run() {
+    let none = json!({});
+    let files = [
+        Level::User,
+        Level::Project,
+        Level::Local,
+        Level::Managed,
+        Level::DropIn,
+    ]
+    .map(|level| (level, file(&format!("{level:?}"), &none)));
+    let files = files.each_ref().map(|(level, text)| (*level, text.as_str()));
+    assert_ran(&files, &["DropIn", "Local", "Managed", "Project", "User"]);
+}
+
+#[test]
+fn what_is_no_json_object_is_skipped_whole() {
+    let good = file("user", &json!({}));
+    let trailing = format!("{},}}", &good[..good.len() - 1]);
+    for (text, hint) in [
+        (format!("// why\n{good}"), "neither comments"),
+        (format!("/* why */{good}"), "neither comments"),
+        (trailing, "neither comments"),
+        (good[1..].to_owned(), "mend it"),
+        ("[]".to_owned(), "no JSON object"),
+        ("null".to_owned(), "no JSON object"),
+        (String::new(), "empty"),
+    ] {
+        let installation = judge(&[
+            (Level::User, &text),
+            (Level::Project, &file("project", &json!({}))),
+        ]);
+        assert_eq!(ran(&installation), ["project"], "{text}");
+        match &installation.files[0].state {
+            State::Skipped(why) => assert!(why.to_string().contains(hint), "{text}: {why}"),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+    // A byte order mark is none of that; of a key that is there twice the last one counts.
+    assert_ran(&[(Level::User, &format!("\u{feff}{good}"))], &["user"]);
+    let twice = good.replacen('{', r#"{"hooks": {}, "#, 1);
+    assert_ran(&[(Level::User, &twice)], &["user"]);
+}
+
+#[test]
+fn a_wrong_setting_that_has_nothing_to_do_with_hooks_skips_the_file() {
+    for wrong in [
+        json!({"permissions": 5}),
+        json!({"permissions": {"allow": "x"}}),
+        json!({"permissions": {"defaultMode": "yolo"}}),
+        json!({"env": "x"}),
+        json!({"model": 5}),
+        json!({"cleanupPeriodDays": "x"}),
+        json!({"disableAllHooks": "true"}),
+        json!({"disableAllHooks": null}),
+        json!({"enabledPlugins": 5}),
+        json!({"statusLine": 5}),
+        json!({"sandbox": 5}),
+        json!({"enabledMcpjsonServers": 5}),
+    ] {
+        let text = file("user", &wrong);
+        let installation = judge(&[(Level::User, &text)]);
+        let state = &installation.files[0].state;
+        assert!(
+            matches!(state, State::Skipped(Skipped::Setting { .. })),
+            "{wrong}: {state:?}"
+        );
+        assert!(ran(&installation).is_empty(), "{wrong}");
+    }
+    for fine in [
+        json!({"permissions": {"allow": [5]}}),
+        json!({"env": {"A": 1}}),
+        json!({"env": {"A": [1]}}),
+        json!({"nobodyKnows": 1}),
+        json!({"forceLoginMethod": "x"}),
+        json!({"$schema": "https://example.org/s.json"}),
+        json!({"allowManagedHooksOnly": true}),
+        json!({"strictPluginOnlyCustomization": ["hooks"]}),
+    ] {
+        assert_ran(&[(Level::User, &file("user", &fine))], &["user"]);
+    }
+}
+
+/// Each of these stood as a third handler beside a good one, with a good group before it and a good event after it.
+#[test]
+fn a_wrong_handler_goes_and_the_others_stay() {
+    let wrong = [
+        json!({"type": "command", "command": "bad", "timeout": "10"}),
+        json!({"type": "command", "command": "bad", "timeout": 0}),
+        json!({"type": "command", "command": "bad", "timeout": -5}),
+        json!({"type": "command", "command": "bad", "timeout": null}),
+        json!({"type": "command", "command": "bad", "onFailure": "maybe"}),
+        json!({"type": "command", "command": "bad", "onFailure": true}),
+        json!({"type": "command", "command": "bad", "args": "x"}),
+        json!({"type": "command", "command": "bad", "args": [1]}),
+        json!({"type": "command", "command": "bad", "async": "x"}),
+        json!({"type": "command", "command": "bad", "if": 1}),
+        json!({"type": "command", "command": "bad", "shell": "zsh"}),
+        json!({"type": "command", "command": "bad", "statusMessage": 1}),
+        json!({"type": "command", "command": "bad", "once": "a"}),
+        json!({"type": "shell", "command": "bad"}),
+        json!({"type": "Command", "command": "bad"}),
+        json!({"command": "bad"}),
+        json!({"type": "command"}),
+        json!({"type": "command", "command": 5}),
+        json!("bad"),
+    ];
+    for handler in wrong {
+        let group = json!({"hooks": [{"type": "command", "command": "beside"}, handler]});
+        let text = json!({"hooks": {"SessionStart": [says("other"), group]}}).to_string();
+        let installation = judge(&[(Level::User, &text)]);
+        assert_eq!(ran(&installation), ["beside", "other"], "{handler}");
+        let problems = installation.files[0].problems();
+        assert_eq!(problems.len(), 1, "{handler}: {problems:?}");
+        assert_eq!(problems[0].drops, Drops::Handler);
+        assert!(
+            problems[0].at.starts_with("hooks.SessionStart[1].hooks[1]"),
+            "{problems:?}"
+        );
+    }
+    for fine in [
+        json!({"type": "command", "command": "bad", "onFailure": "block"}),
+        json!({"type": "command", "command": "bad", "timeout": 0.5}),
+        json!({"type": "command", "command": "bad", "async": true}),
+        json!({"type": "command", "command": "bad", "nobodyKnows": 1}),
+    ] {
+        let text = json!({"hooks": {"SessionStart": [{"hooks": [fine]}]}}).to_string();
+        assert_ran(&[(Level::User, &text)], &["bad"]);
+    }
+}
+
+#[test]
+fn a_wrong_group_or_event_goes_and_the_others_stay() {
+    let handlers = json!([{"type": "command", "command": "bad"}]);
+    for group in [
+        json!({"matcher": {"a": 1}, "hooks": handlers}),
+        json!({"matcher": 5, "hooks": handlers}),
+        json!({"matcher": null, "hooks": handlers}),
+        json!({"hooks": null}),
+        json!({"hooks": handlers[0]}),
+        json!({"type": "command", "command": "bad"}),
+        json!("bad"),
+    ] {
+        let text = json!({"hooks": {"SessionStart": [says("other"), group]}}).to_string();
+        let installation = judge(&[(Level::User, &text)]);
+        assert_eq!(ran(&installation), ["other"], "{group}");
+        assert_eq!(installation.files[0].problems()[0].drops, Drops::Group, "{group}");
+    }
+    for (event, wrong) in [
+        ("PreToolUse", json!(null)),
+        ("PreToolUse", says("bad")),
+        ("BeforeTool", json!(5)),
+    ] {
+        let mut hooks = json!({"SessionStart": [says("other")]});
+        hooks[event] = wrong;
+        let installation = judge(&[(Level::User, &json!({"hooks": hooks}).to_string())]);
+        assert_eq!(ran(&installation), ["other"]);
+        assert_eq!(installation.files[0].problems()[0].drops, Drops::Event);
+    }
+    let installation = judge(&[(Level::User, r#"{"hooks": [], "disableAllHooks": true}"#)]);
+    assert_eq!(installation.files[0].problems()[0].drops, Drops::Hooks);
+    assert!(matches!(installation.files[0].state, State::HooksOff(_)));
+}
+
+/// The switches: who sets what, and who ran.
+#[test]
+fn switches_count_by_level() {
+    let none = json!({});
+    let disable = json!({"disableAllHooks": true});
+    let only = json!({"allowManagedHooksOnly": true});
+    let enable = json!({"disableAllHooks": false});
+    let strict = json!({"strictPluginOnlyCustomization": true});
+    let strict_hooks = json!({"strictPluginOnlyCustomization": ["hooks"]});
+    let rows: [(&[(Level, &Value)], &[&str]); 17] = [
+        (
+            &[
+                (Level::User, &disable),
+                (Level::Project, &none),
+                (Level::Managed, &none),
+            ],
+            &["Managed"],
+        ),
+        (
+            &[
+                (Level::User, &none),
+                (Level::Project, &disable),
+                (Level::Managed, &none),
+            ],
+            &["Managed"],
+        ),
+        (
+            &[
+                (Level::User, &none),
+                (Level::Local, &disable),
+                (Level::Managed, &none),
+            ],
+            &["Managed"],
+        ),
+        (&[(Level::User, &none), (Level::Managed, &disable)], &[]),
+        (
+            &[
+                (Level::User, &none),
+                (Level::Managed, &none),
+                (Level::DropIn, &disable),
+            ],
+            &[],
+        ),
+        (
+            &[(Level::User, &disable), (Level::Local, &enable)],
+            &["Local", "User"],
+        ),
+        (&[(Level::User, &enable), (Level::Local, &disable)], &[]),
+        (
+            &[(Level::User, &disable), (Level::Managed, &enable)],
+            &["Managed", "User"],
+        ),
+        (
+            &[
+                (Level::User, &none),
+                (Level::Project, &none),
+                (Level::Local, &none),
+                (Level::Managed, &only),
+            ],
+            &["Managed"],
+        ),
+        (
+            &[
+                (Level::User, &none),
+                (Level::Managed, &none),
+                (Level::DropIn, &only),
+            ],
+            &["DropIn", "Managed"],
+        ),
+        (
+            &[
+                (Level::User, &none),
+                (Level::Managed, &only),
+                (Level::DropIn, &json!({"allowManagedHooksOnly": false})),
+            ],
+            &["DropIn", "Managed", "User"],
+        ),
+        (
+            &[
+                (Level::User, &none),
+                (Level::Managed, &json!({"allowManagedHooksOnly": "true"})),
+            ],
+            &["Managed"],
+        ),
+        (
+            &[
+                (Level::User, &none),
+                (Level::Managed, &json!({"disableAllHooks": "true"})),
+            ],
+            &["Managed", "User"],
+        ),
+        (
+            &[
+                (Level::User, &none),
+                (
+                    Level::Managed,
+                    &json!({"model": 5, "allowManagedHooksOnly": true}),
+                ),
+            ],
+            &["Managed"],
+        ),
+        (&[(Level::User, &none), (Level::Managed, &strict)], &["Managed"]),
+        (
+            &[(Level::User, &none), (Level::Managed, &strict_hooks)],
+            &["Managed"],
+        ),
+        (
+            &[(Level::User, &only), (Level::Project, &none)],
+            &["Project", "User"],
+        ),
+    ];
+    for (files, expected) in rows {
+        let texts: Vec<_> = files
+            .iter()
+            .map(|(level, more)| (*level, file(&format!("{level:?}"), more)))
+            .collect();
+        let files: Vec<_> = texts
+            .iter()
+            .map(|(level, text)| (*level, text.as_str()))
+            .collect();
+        assert_ran(&files, expected);
+    }
+}
+
+#[test]
+fn variables_for_the_client_switch_hooks_off() {
+    let simple = |value: &str| file("user", &json!({"env": {"CLAUDE_CODE_SIMPLE": value}}));
+    let managed = file("managed", &json!({}));
+    for (value, expected) in [
+        ("1", &[][..]),
+        ("true", &[]),
+        ("0", &["managed", "user"]),
+        ("no", &["managed", "user"]),
+    ] {
+        assert_ran(
+            &[(Level::User, &simple(value)), (Level::Managed, &managed)],
+            expected,
+        );
+    }
+    // From a project or a local file, it comes too late.
+    let simple = simple("1");
+    assert_ran(
+        &[(Level::Project, &simple), (Level::Local, &simple)],
+        &["user", "user"],
+    );
+    let safe = file("user", &json!({"env": {"CLAUDE_CODE_SAFE_MODE": "1"}}));
+    assert_ran(&[(Level::User, &safe)], &[]);
+}
+
+#[test]
+fn the_client_does_not_start_with_managed_settings_that_are_no_json() {
+    let good = file("managed", &json!({}));
+    for text in [format!("// why\n{good}"), "[]".into(), "{".into()] {
+        let installation = judge(&[(Level::Managed, &text)]);
+        let state = &installation.files[0].state;
+        assert!(matches!(state, State::RefusesToStart(_)), "{text}: {state:?}");
+    }
+    assert_ran(
+        &[(Level::User, &file("user", &json!({}))), (Level::Managed, "")],
+        &["user"],
+    );
+}
+
+#[test]
+fn an_entry_says_whether_it_runs_for_a_call() {
+    let text = json!({"hooks": {"PreToolUse": [
+        {"matcher": "mcp__esxi", "hooks": [{"type": "command", "command": "/opt/bin/holdpoint", "args": ["hook"]}]},
+        {"matcher": "mcp__.*", "hooks": [{"type": "command", "command": "/opt/bin/holdpoint hook", "if": "mcp__a__b"}]},
+        {"matcher": "mcp__.*", "hooks": [{"type": "http", "url": "http://127.0.0.1/"}]},
+    ]}});
+    let installation = judge(&[(Level::User, &text.to_string())]);
+    let seen: Vec<_> = installation
+        .firing(Event::PreToolUse, "mcp__esxi__powerOff")
+        .map(|(_, entry, fires)| (entry.at(), fires, entry.ours().is_some()))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("hooks.PreToolUse[1].hooks[0]".to_owned(), Fires::Unknown, true),
+            ("hooks.PreToolUse[2].hooks[0]".to_owned(), Fires::Yes, false),
+        ]
+    );
+    assert_eq!(installation.in_force(Event::PreToolUse).count(), 3);
+}

@@ -1,0 +1,225 @@
+//! The commands of daily use: `doctor`, `status` and `explain`.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::config::{self, Places};
+use crate::doctor::{self, Finding, Options, Severity};
+use crate::exit::ExitCode;
+use crate::explain::explain;
+use crate::harness::stdin;
+use crate::status::Status;
+use crate::terminal::{Terminal, Tone};
+
+/// What `doctor` looks at, and whether it mends.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  holdpoint doctor --fix\n\nExit codes: 0, nothing has to be done; 4, something works \
+                        less well than it should; 5, calls get past the guard, or every change is denied."
+)]
+pub(super) struct DoctorArguments {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    /// Mends what can be mended safely: file modes, the hook's own entries, compiled code, a torn log.
+    #[arg(long)]
+    fix: bool,
+    /// Really takes a checkpoint of this VM, and says how long that took.
+    #[arg(long, value_name = "VM")]
+    capture: Option<String>,
+    /// Asks the ZVM nothing.
+    #[arg(long, conflicts_with = "capture")]
+    offline: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What `status` shows.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  holdpoint status --json")]
+pub(super) struct StatusArguments {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What is explained.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  holdpoint explain < event.json")]
+pub(super) struct ExplainArguments {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    /// The configuration, as for the hook.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Whose set-up it is.
+#[derive(Debug, Args)]
+struct Place {
+    /// The configuration; default: the one that the hook entry names, else as for the hook.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where the harness is started; default: here.
+    #[arg(long, value_name = "DIRECTORY")]
+    project: Option<PathBuf>,
+}
+
+/// What `doctor --json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    version: &'static str,
+    worst: Severity,
+    findings: &'a [Finding],
+    mended: Vec<String>,
+    not_mended: Vec<String>,
+}
+
+impl DoctorArguments {
+    /// Examines, mends what it may, and examines again where it did.
+    pub(super) fn run(self) -> ExitCode {
+        let options = Options {
+            config: self.place.config,
+            project: self.place.project,
+            offline: self.offline,
+            still: false,
+            capture: self.capture,
+        };
+        let mut examination = doctor::examine(&options);
+        let (mut mended, mut not_mended) = (Vec::new(), Vec::new());
+        if self.fix {
+            for done in doctor::repair(&examination) {
+                match done {
+                    Ok(what) => mended.push(what),
+                    Err(why) => not_mended.push(why),
+                }
+            }
+            if !mended.is_empty() {
+                // A checkpoint was taken already, where one was wanted.
+                let taken = examination.findings.pop_if(|finding| finding.check == "capture");
+                examination = doctor::examine(&Options {
+                    capture: None,
+                    ..options
+                });
+                examination.findings.extend(taken);
+            }
+        }
+        let report = Report {
+            version: env!("CARGO_PKG_VERSION"),
+            worst: doctor::worst(&examination.findings),
+            findings: &examination.findings,
+            mended,
+            not_mended,
+        };
+        let printed = if self.json {
+            json(&report)
+        } else {
+            print(&report.render(&Terminal::stdout()))
+        };
+        match (printed, report.worst) {
+            (Err(()), _) => ExitCode::FAILED,
+            (Ok(()), Severity::Broken) => ExitCode::BROKEN,
+            (Ok(()), Severity::Caution) => ExitCode::CAUTION,
+            (Ok(()), Severity::Notice | Severity::Good) => ExitCode::OK,
+        }
+    }
+}
+
+impl Report<'_> {
+    fn render(&self, terminal: &Terminal) -> String {
+        let mut text = String::new();
+        for finding in self.findings {
+            let word = format!("{:<8}", finding.severity.word());
+            text.push_str(&format!(
+                "{}{} {}\n",
+                terminal.paint(finding.tone(), &word),
+                terminal.paint(Tone::Strong, &format!("{:<18}", finding.check)),
+                terminal.wrap(&finding.found, 27)
+            ));
+            let mut line = |name: &str, words: &str| {
+                let name = terminal.paint(Tone::Quiet, &format!("{name:>26}"));
+                text.push_str(&format!("{name} {}\n", terminal.wrap(words, 27)));
+            };
+            if !finding.matters.is_empty() {
+                line("why", &finding.matters);
+            }
+            if let Some(mend) = &finding.mend {
+                line("mend", mend);
+            }
+        }
+        for what in &self.mended {
+            text.push_str(&format!("{} {what}\n", terminal.paint(Tone::Good, "mended: ")));
+        }
+        for why in &self.not_mended {
+            text.push_str(&format!("{} {why}\n", terminal.paint(Tone::Bad, "not mended: ")));
+        }
+        let of = |severity| {
+            self.findings
+                .iter()
+                .filter(|finding| finding.severity == severity)
+                .count()
+        };
+        let (broken, cautions, notes) = (of(Severity::Broken), of(Severity::Caution), of(Severity::Notice));
+        text.push_str(&match (broken, cautions) {
+            (0, 0) => terminal.paint(Tone::Good, "The guard is there and answers as it has to."),
+            _ => format!("{broken} broken, {cautions} cautions, {notes} notes"),
+        });
+        text.push('\n');
+        text
+    }
+}
+
+impl StatusArguments {
+    /// Shows the screen.
+    pub(super) fn run(self) -> ExitCode {
+        let status = Status::gather(&Options {
+            config: self.place.config,
+            project: self.place.project,
+            ..Options::default()
+        });
+        ended(if self.json {
+            json(&status)
+        } else {
+            print(&status.render(&Terminal::stdout()))
+        })
+    }
+}
+
+impl ExplainArguments {
+    /// Explains the event on standard input.
+    pub(super) fn run(self) -> ExitCode {
+        let bytes = match stdin::read(io::stdin().lock(), || false) {
+            Ok(bytes) => bytes,
+            Err(fault) => {
+                let _ = writeln!(io::stderr(), "holdpoint: {fault}");
+                return ExitCode::FAILED;
+            }
+        };
+        let explanation = explain(&config::load(&Places::find(self.config)), &bytes);
+        ended(if self.json {
+            json(&explanation)
+        } else {
+            print(&explanation.render(&Terminal::stdout()))
+        })
+    }
+}
+
+fn ended(printed: Result<(), ()>) -> ExitCode {
+    printed.map_or(ExitCode::FAILED, |()| ExitCode::OK)
+}
+
+fn json(value: &impl Serialize) -> Result<(), ()> {
+    let text = serde_json::to_string_pretty(value).map_err(|_| ())?;
+    print(&format!("{text}\n"))
+}
+
+/// Prints to standard output; a reader that has gone is told of by the exit code.
+fn print(text: &str) -> Result<(), ()> {
+    io::stdout().write_all(text.as_bytes()).map_err(|_| ())
+}

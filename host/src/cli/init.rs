@@ -1,0 +1,175 @@
+//! `holdpoint init`.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::config::LoginKind;
+use crate::exit::ExitCode;
+use crate::init::{self, Report, SecretSource, Target, Trusted, Wanted, Zvm};
+use crate::terminal::{Terminal, Tone};
+
+/// What is set up, and what is not asked then.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "At a terminal, what is missing is asked. What a configuration says already stays, unless an option says \
+                  something else.\n\nExamples:\n  holdpoint init\n  holdpoint init --level user --url https://zvm.example --username \
+                  agent-guard --secret-file ~/.config/holdpoint/zvm-secret --ca-file /etc/ssl/zvm-ca.pem\n  holdpoint init \
+                  --uninstall"
+)]
+pub(super) struct InitArguments {
+    /// The configuration; default: as for the hook, and the machine's with --level managed.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The ZVM, https://…, with a port where it is not 443.
+    #[arg(long)]
+    url: Option<String>,
+    /// The kind of log-in.
+    #[arg(long, value_enum)]
+    login: Option<Login>,
+    /// The user at the ZVM.
+    #[arg(long)]
+    username: Option<String>,
+    /// The Keycloak client.
+    #[arg(long)]
+    client_id: Option<String>,
+    /// The file that holds the password or the client's secret.
+    #[arg(long, value_name = "FILE", group = "secret")]
+    secret_file: Option<PathBuf>,
+    /// The environment variable that holds it.
+    #[arg(long, value_name = "NAME", group = "secret")]
+    secret_env: Option<String>,
+    /// The program that prints it, by its absolute path, and its arguments; blanks separate them.
+    #[arg(long, value_name = "COMMAND", group = "secret")]
+    secret_command: Option<String>,
+    /// The account under which the operating system's keyring has it.
+    #[arg(long, value_name = "ACCOUNT", group = "secret")]
+    secret_keyring: Option<String>,
+    /// The certificate of the authority that vouches for the ZVM, PEM.
+    #[arg(long, value_name = "FILE", group = "trust")]
+    ca_file: Option<PathBuf>,
+    /// The SHA-256 of the ZVM's certificate: sha256:…
+    #[arg(long, value_name = "SHA256", group = "trust")]
+    pin: Option<String>,
+    /// Pins the certificate that the ZVM shows now, without a look at it.
+    #[arg(long, group = "trust")]
+    trust_on_first_use: bool,
+    /// In whose settings the hook goes.
+    #[arg(long, value_enum, group = "target")]
+    level: Option<Level>,
+    /// The folder that becomes a plugin of Claude Code instead.
+    #[arg(long, value_name = "DIRECTORY", group = "target")]
+    plugin: Option<PathBuf>,
+    /// Starts from the configuration of the original hook, and says what becomes different.
+    #[arg(long, value_name = "CONFIG.json")]
+    from_zerto_rewind: Option<PathBuf>,
+    /// Takes the hook out of the settings again: of one level, or of all.
+    #[arg(long, conflicts_with_all = ["secret", "trust", "plugin", "from_zerto_rewind", "url", "login", "username", "client_id"])]
+    uninstall: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Login {
+    /// A user of the Linux appliance.
+    Password,
+    /// A Keycloak client of its own.
+    ClientCredentials,
+    /// A user of a Windows ZVM.
+    WindowsSession,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Level {
+    /// Yours, in every project.
+    User,
+    /// The project's in this directory, for everybody who works on it.
+    Project,
+    /// Yours, in the project in this directory.
+    Local,
+    /// The machine's.
+    Managed,
+}
+
+impl InitArguments {
+    /// Sets up, or takes out, and says what was done.
+    pub(super) fn run(self) -> ExitCode {
+        let mut report = Report::default();
+        let done = if self.uninstall {
+            init::uninstall(self.target().as_ref(), &mut report)
+        } else {
+            init::run(self.wanted(), &mut report)
+        };
+        let shown = show(&report, &Terminal::stdout());
+        match done {
+            Ok(()) if shown.is_ok() => ExitCode::OK,
+            Ok(()) => ExitCode::FAILED,
+            Err(error) => {
+                let _ = writeln!(io::stderr(), "holdpoint: {error}");
+                ExitCode::FAILED
+            }
+        }
+    }
+
+    fn target(&self) -> Option<Target> {
+        let level = self.level.map(|level| match level {
+            Level::User => Target::User,
+            Level::Project => Target::Project,
+            Level::Local => Target::Local,
+            Level::Managed => Target::Managed,
+        });
+        level.or_else(|| self.plugin.clone().map(Target::Plugin))
+    }
+
+    fn wanted(self) -> Wanted {
+        let target = self.target();
+        let words = |line: String| line.split_whitespace().map(str::to_owned).collect();
+        let secret = self
+            .secret_file
+            .map(SecretSource::File)
+            .or_else(|| self.secret_env.map(SecretSource::Environment))
+            .or_else(|| self.secret_command.map(|line| SecretSource::Command(words(line))))
+            .or_else(|| self.secret_keyring.map(SecretSource::Keyring));
+        let trust = self
+            .ca_file
+            .map(Trusted::CaFile)
+            .or_else(|| self.pin.map(Trusted::Pin))
+            .or_else(|| self.trust_on_first_use.then_some(Trusted::FirstSeen));
+        Wanted {
+            config: self.config,
+            zvm: Zvm {
+                url: self.url,
+                login: self.login.map(|login| match login {
+                    Login::Password => LoginKind::Password,
+                    Login::ClientCredentials => LoginKind::ClientCredentials,
+                    Login::WindowsSession => LoginKind::WindowsSession,
+                }),
+                username: self.username,
+                client_id: self.client_id,
+                secret,
+                trust,
+            },
+            target,
+            from_zerto_rewind: self.from_zerto_rewind,
+        }
+    }
+}
+
+fn show(report: &Report, terminal: &Terminal) -> io::Result<()> {
+    let mut text = String::new();
+    for done in &report.done {
+        text.push_str(&format!(
+            "{} {}\n",
+            terminal.paint(Tone::Good, "done"),
+            terminal.wrap(done, 5)
+        ));
+    }
+    for remark in &report.remarks {
+        text.push_str(&format!(
+            "{} {}\n",
+            terminal.paint(Tone::Caution, "note"),
+            terminal.wrap(remark, 5)
+        ));
+    }
+    io::stdout().write_all(text.as_bytes())
+}

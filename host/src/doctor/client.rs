@@ -1,0 +1,161 @@
+//! Which version of the harness runs here.
+
+use std::env;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::finding::Finding;
+
+/// The first version that honours `onFailure`.
+const HONOURS_ON_FAILURE: Version = Version(2, 1, 295);
+/// The first version that starts a program with its arguments and without a shell.
+const KNOWS_ARGS: Version = Version(2, 1, 139);
+/// How long the client has to say its version: it starts a runtime of its own.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How often it is looked at meanwhile.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Variables with which the client skips hooks.
+const SWITCHES: [&str; 1] = ["CLAUDE_CODE_SIMPLE"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Version(u32, u32, u32);
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+/// What is known of the client.
+pub(super) struct Facts {
+    /// Its version, or why it is not known.
+    pub(super) version: Result<Version, String>,
+    /// Variables that are set here and switch hooks off.
+    pub(super) switches: Vec<&'static str>,
+}
+
+impl Facts {
+    pub(super) fn gather() -> Self {
+        Self {
+            version: ask(),
+            switches: SWITCHES
+                .into_iter()
+                .filter(|name| env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0"))
+                .collect(),
+        }
+    }
+}
+
+fn ask() -> Result<Version, String> {
+    let program = on_path("claude").ok_or("the program claude is not on the PATH")?;
+    let mut child = Command::new(&program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("{} cannot be started ({error})", program.display()))?;
+    let until = Instant::now() + PATIENCE;
+    while child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        if Instant::now() > until {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(format!(
+                "{} --version did not end within {} s",
+                program.display(),
+                PATIENCE.as_secs()
+            ));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let mut said = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        // Something that it left running may hold the pipe open: one line is enough, and short.
+        let _ = std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout.take(200)), &mut said);
+    }
+    read(&said).ok_or_else(|| format!("{} --version does not say a version", program.display()))
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let name = format!("{name}{}", env::consts::EXE_SUFFIX);
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|folder| folder.join(&name))
+        .find(|path| path.is_file())
+}
+
+/// `2.1.332 (Claude Code)`.
+fn read(said: &str) -> Option<Version> {
+    let mut numbers = said.split_whitespace().next()?.split('.');
+    let mut number = || numbers.next()?.split('-').next()?.parse().ok();
+    Some(Version(number()?, number()?, number()?))
+}
+
+/// Judges what was gathered.
+pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+    let mut findings = vec![match &facts.version {
+        Ok(version) => of_version(*version),
+        Err(why) => Finding::notice(
+            "client.version",
+            format!("the version of Claude Code is not known: {why}"),
+            format!("onFailure is honoured from {HONOURS_ON_FAILURE} on; before that, a hook that is killed lets its call run"),
+        )
+        .mended_by("claude --version"),
+    }];
+    findings.extend(facts.switches.iter().map(|name| {
+        Finding::broken(
+            "client.switch",
+            format!("{name} is set in this environment"),
+            "a client that is started with it runs no hooks at all",
+        )
+        .mended_by(format!("unset {name}"))
+    }));
+    findings
+}
+
+fn of_version(version: Version) -> Finding {
+    let update = "claude update";
+    let found = format!("Claude Code {version}");
+    if version < KNOWS_ARGS {
+        Finding::broken(
+            "client.version",
+            found,
+            format!("before {KNOWS_ARGS} it does not know args, and starts the program without them; a hook that is killed lets its call run"),
+        )
+        .mended_by(update)
+    } else if version < HONOURS_ON_FAILURE {
+        Finding::caution(
+            "client.version",
+            found,
+            format!("before {HONOURS_ON_FAILURE} it ignores onFailure: a hook that is killed or cannot be started lets its call run"),
+        )
+        .mended_by(update)
+    } else {
+        Finding::good("client.version", format!("{found}, which honours onFailure"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_read_as_the_client_says_it() {
+        assert_eq!(read("2.1.332 (Claude Code)\n"), Some(Version(2, 1, 332)));
+        assert_eq!(read("2.2.0-beta.1"), Some(Version(2, 2, 0)));
+        for bad in ["", "claude", "2.1", "v2.1.3 x"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn older_clients_are_told_of() {
+        use super::super::finding::Severity;
+        let severity = |version| of_version(version).severity;
+        assert_eq!(severity(Version(2, 1, 138)), Severity::Broken);
+        assert_eq!(severity(Version(2, 1, 294)), Severity::Caution);
+        assert_eq!(severity(Version(2, 1, 295)), Severity::Good);
+        assert_eq!(severity(Version(3, 0, 0)), Severity::Good);
+    }
+}

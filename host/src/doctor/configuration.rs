@@ -1,0 +1,178 @@
+//! Whether the configuration can be used, and who else can read or change what it names.
+
+use std::path::{Path, PathBuf};
+
+use super::finding::{Finding, Repair};
+use crate::config::{Config, ConfigError, Places, SignatureRule};
+use crate::private;
+
+/// The configuration and what is known of its files.
+pub(super) struct Facts<'a> {
+    pub(super) loaded: &'a Result<Config, ConfigError>,
+    /// What a policy would be told, or why it cannot be: reads the operator's catalogs.
+    pub(super) settings: Option<Result<String, ConfigError>>,
+    /// The files that are there.
+    pub(super) files: Vec<PathBuf>,
+    /// Files that others can read, and should not.
+    pub(super) readable: Vec<PathBuf>,
+    /// Files that others can write, and should not.
+    pub(super) writable: Vec<PathBuf>,
+    /// Whether the configuration was named by the environment.
+    pub(super) named_by_environment: bool,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn gather(places: &Places, loaded: &'a Result<Config, ConfigError>, named: bool) -> Self {
+        let user = places.user.iter().map(|(path, _)| path.clone());
+        let files: Vec<_> = [places.machine.clone()]
+            .into_iter()
+            .chain(user)
+            .filter(|path| path.exists())
+            .collect();
+        let zerto = loaded.as_ref().ok().map(|config| &config.zerto);
+        let secret = zerto.and_then(|zerto| zerto.secret_file.clone());
+        let authority = zerto.and_then(|zerto| zerto.ca_file.clone());
+        let open = |path: &PathBuf, is_open: fn(&std::fs::Metadata) -> bool| {
+            std::fs::metadata(path).is_ok_and(|metadata| is_open(&metadata))
+        };
+        Self {
+            settings: loaded.as_ref().ok().map(|config| config.policy.settings_json()),
+            readable: secret
+                .into_iter()
+                .filter(|path| open(path, private::readable_by_others))
+                .collect(),
+            writable: authority
+                .into_iter()
+                .filter(|path| open(path, private::writable_by_others))
+                .collect(),
+            files,
+            loaded,
+            named_by_environment: !named
+                && std::env::var_os("HOLDPOINT_CONFIG").is_some_and(|value| !value.is_empty()),
+        }
+    }
+}
+
+/// Judges what was gathered.
+pub(super) fn judge(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut findings = match facts.loaded {
+        Ok(config) => of_usable(config, facts),
+        Err(error) => vec![unusable(error)],
+    };
+    if let Some(Err(error)) = &facts.settings {
+        findings.push(unusable(error));
+    }
+    for path in &facts.readable {
+        let found = format!("{} may be read by others", path.display());
+        findings.push(
+            Finding::broken(
+                "configuration.secret",
+                found,
+                "a secret that others can read is not used, so every change is denied",
+            )
+            .mended_by(format!("chmod 600 {}", path.display()))
+            .repaired_by(Repair::Mode {
+                path: path.clone(),
+                mode: 0o600,
+            }),
+        );
+    }
+    for path in &facts.writable {
+        let found = format!("{} may be written by others", path.display());
+        findings.push(
+            Finding::broken(
+                "configuration.authority",
+                found,
+                "whoever writes it says which ZVM is trusted; it is not used, so every change is denied",
+            )
+            .mended_by(format!("chmod go-w {}", path.display()))
+            .repaired_by(without_write(path)),
+        );
+    }
+    findings
+}
+
+fn of_usable(config: &Config, facts: &Facts<'_>) -> Vec<Finding> {
+    let files: Vec<String> = facts
+        .files
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let mut findings = vec![if files.is_empty() {
+        Finding::caution(
+            "configuration",
+            "there is no configuration of Holdpoint's",
+            "defaults count, and the original hook's variables where they are set, which a project's settings can set too",
+        )
+        .mended_by("holdpoint init")
+    } else {
+        Finding::good("configuration", files.join(", "))
+    }];
+    if config.zerto.url.is_none() {
+        findings.push(
+            Finding::broken(
+                "configuration.zvm",
+                "no ZVM is configured (zerto.url)",
+                "every call that changes a machine is denied",
+            )
+            .mended_by("holdpoint init, or set zerto.url"),
+        );
+    }
+    if !config.zerto.verify() {
+        findings.push(
+            Finding::caution(
+                "configuration.verify",
+                "the ZVM's certificate is not verified (zerto.verify = false)",
+                "whoever stands between here and the ZVM gets the password, and can say that there is a checkpoint",
+            )
+            .mended_by("set zerto.ca_file, or zerto.pin, in the place of zerto.verify"),
+        );
+    }
+    if config.policy.signature_rule() == SignatureRule::NotRequired {
+        findings.push(
+            Finding::caution(
+                "configuration.signature",
+                "policies need no signature (policy.signature = \"not-required\")",
+                "whoever can put a file in the policy's place decides what is let through",
+            )
+            .mended_by("set policy.signature to \"required\", and policy.keys"),
+        );
+    }
+    if facts.named_by_environment {
+        findings.push(
+            Finding::notice(
+                "configuration.environment",
+                "HOLDPOINT_CONFIG names the configuration here",
+                "the hook sees it only where the harness is started with it, and a project's settings can set another; \
+                 --config in the hook entry holds against that",
+            )
+            .mended_by("holdpoint init"),
+        );
+    }
+    findings
+}
+
+fn unusable(error: &ConfigError) -> Finding {
+    let finding = Finding::broken(
+        "configuration",
+        error.to_string(),
+        "a configuration that cannot be used denies every call, also those that only read",
+    );
+    match error {
+        ConfigError::Exposed { path } => finding
+            .mended_by(format!("chmod go-w {}", path.display()))
+            .repaired_by(without_write(path)),
+        ConfigError::Unreadable { path, .. } | ConfigError::Invalid { path, .. } => {
+            finding.mended_by(format!("edit {}", path.display()))
+        }
+        ConfigError::Value { .. } => finding.mended_by("correct it; docs/configuration.md lists every key"),
+    }
+}
+
+/// Takes the right to write from everybody but the owner.
+fn without_write(path: &Path) -> Repair {
+    Repair::Mode {
+        path: path.to_owned(),
+        mode: private::mode(path).unwrap_or(0o600) & !0o022,
+    }
+}

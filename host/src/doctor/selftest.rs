@@ -1,0 +1,454 @@
+//! Known calls, played through the installed command line exactly as the harness would start it.
+//!
+//! Nothing is captured: no VM has the name that these calls name, so that a ZVM that answers knows of none.
+
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use holdpoint_setup::Event;
+use serde_json::{Value, json};
+
+use super::SESSION;
+use super::finding::Finding;
+use super::hooks::Ours;
+
+/// The longest time for one call, whatever the entry's timeout is.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the process is looked at.
+const PAUSE: Duration = Duration::from_millis(5);
+/// The longest answer that is read, in bytes.
+const LONGEST: u64 = 1024 * 1024;
+/// A name that no VM has.
+const NO_VM: &str = "holdpoint-doctor-no-such-vm";
+
+/// What the harness makes of what a hook leaves behind. The stricter one is the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Effect {
+    /// It goes on as if there were no hook, since the hook failed.
+    Ignored,
+    /// It goes on: the hook has no objection.
+    Passed,
+    /// It asks a human.
+    Asked,
+    /// The call does not run.
+    Blocked,
+}
+
+/// What may come of a call, from the mildest to the strictest.
+#[derive(Debug, Clone, Copy)]
+struct Expected(Effect, Effect);
+
+/// One row of the decision table.
+struct Row {
+    name: &'static str,
+    event: String,
+    expected: Expected,
+    /// Whether the policy decides, and not the host: another policy than the shipped one may see it otherwise.
+    by_policy: bool,
+}
+
+/// What was seen.
+pub(super) struct Played {
+    row: Row,
+    effect: Result<Effect, String>,
+    says: String,
+}
+
+/// The settings of the policy that rows depend on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stances {
+    unknown_tool: Effect,
+    control_plane: Effect,
+}
+
+impl Stances {
+    /// As the policy's settings have them.
+    pub(super) fn of(settings: &Value) -> Self {
+        let effect = |key: &str| match settings[key].as_str() {
+            Some("pass") => Effect::Passed,
+            Some("deny") => Effect::Blocked,
+            _ => Effect::Asked,
+        };
+        Self {
+            unknown_tool: effect("unknown_tool"),
+            control_plane: effect("control_plane"),
+        }
+    }
+}
+
+fn rows(stances: Stances, offline: bool) -> Vec<Row> {
+    let call = |tool: &str, input: Value| {
+        json!({
+            "session_id": SESSION,
+            "transcript_path": "/nonexistent",
+            "cwd": "/",
+            "permission_mode": "default",
+            "hook_event_name": "PreToolUse",
+            "tool_name": tool,
+            "tool_input": input,
+            "tool_use_id": "toolu_holdpoint_doctor"
+        })
+    };
+    let row = |name, event: Value, expected, by_policy| Row {
+        name,
+        event: event.to_string(),
+        expected,
+        by_policy,
+    };
+    // A human may be asked; where nobody would answer, the configuration makes a deny of it.
+    let asks = Expected(Effect::Asked, Effect::Blocked);
+    let at_least = |effect| Expected(effect, Effect::Blocked.max(effect));
+    let exactly = |effect| Expected(effect, effect);
+    let stance = |effect| match effect {
+        Effect::Passed => exactly(effect),
+        effect => at_least(effect),
+    };
+    let mut foreign = call("mcp__esxi__powerOff", json!({ "name": NO_VM }));
+    foreign["turn_id"] = json!("another harness's");
+    let mut rows = vec![
+        Row {
+            name: "an event that cannot be read",
+            event: "{\"hook_event_name\":\"PreToolUse\",\"tool_name\":}".into(),
+            expected: exactly(Effect::Blocked),
+            by_policy: false,
+        },
+        row(
+            "a call of another harness",
+            foreign,
+            exactly(Effect::Blocked),
+            false,
+        ),
+        row(
+            "a call that only reads",
+            call("mcp__esxi__listVMs", json!({})),
+            exactly(Effect::Passed),
+            true,
+        ),
+        row(
+            "a change that names no machine",
+            call("mcp__esxi__powerOff", json!({})),
+            asks,
+            true,
+        ),
+        row(
+            "a change of a control plane",
+            call("mcp__esxi__createVM", json!({ "name": NO_VM })),
+            stance(stances.control_plane),
+            true,
+        ),
+        row(
+            "a tool that no catalog lists",
+            call("mcp__holdpoint-doctor__unlisted", json!({})),
+            stance(stances.unknown_tool),
+            true,
+        ),
+        row(
+            "a tool of the harness",
+            call("Read", json!({ "file_path": "/nonexistent" })),
+            exactly(Effect::Passed),
+            true,
+        ),
+    ];
+    if !offline {
+        rows.push(row(
+            "a change of a VM that Zerto does not know",
+            call("mcp__esxi__powerOff", json!({ "name": NO_VM })),
+            asks,
+            true,
+        ));
+    }
+    rows
+}
+
+/// Plays every row through an entry.
+pub(super) fn play(ours: &Ours, project: &Path, stances: Stances, offline: bool) -> Vec<Played> {
+    if ours.event != Event::PreToolUse {
+        return Vec::new();
+    }
+    let mut played = Vec::new();
+    for row in rows(stances, offline) {
+        let (effect, says) = match start(ours, project, &row.event) {
+            Ok(left) => (Ok(left.effect()), left.says()),
+            Err(why) => (Err(why), String::new()),
+        };
+        // What cannot be started, or never ends, does so for every row.
+        let is_hopeless = effect.is_err();
+        played.push(Played { row, effect, says });
+        if is_hopeless {
+            break;
+        }
+    }
+    played
+}
+
+/// What a process left behind.
+struct Left {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    code: Option<i32>,
+}
+
+/// Starts the entry's command as the harness does, and waits for its end. Standard input stays open meanwhile.
+fn start(ours: &Ours, project: &Path, event: &str) -> Result<Left, String> {
+    let mut command = match &ours.command.args {
+        Some(args) => {
+            let mut command = Command::new(&ours.command.command);
+            command.args(args);
+            command
+        }
+        None => shell(&ours.command.command),
+    };
+    let mut child = command
+        .current_dir(project)
+        .env("CLAUDE_PROJECT_DIR", project)
+        .env("CLAUDECODE", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("it cannot be started ({error})"))?;
+    let mut stdin = child.stdin.take();
+    if let Some(stdin) = &mut stdin {
+        // It may have ended already; its answer tells.
+        let _ = stdin.write_all(event.as_bytes());
+    }
+    let timeout = ours.command.timeout.map_or(PATIENCE, Duration::from_secs_f64);
+    let left = wait(child, timeout.min(PATIENCE));
+    drop(stdin);
+    left
+}
+
+fn shell(line: &str) -> Command {
+    let (program, flag) = if cfg!(windows) {
+        ("cmd", "/C")
+    } else {
+        ("sh", "-c")
+    };
+    let mut command = Command::new(program);
+    command.arg(flag).arg(line);
+    command
+}
+
+fn wait(mut child: Child, timeout: Duration) -> Result<Left, String> {
+    let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
+    let until = Instant::now() + timeout;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if Instant::now() < until => thread::sleep(PAUSE),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("it did not answer within {} s", timeout.as_secs()));
+            }
+            Err(error) => return Err(format!("it cannot be waited for ({error})")),
+        }
+    };
+    // Whatever it left running may hold the pipes open; what was written by its end is there.
+    let rest = Duration::from_secs(2);
+    Ok(Left {
+        stdout: stdout.recv_timeout(rest).unwrap_or_default(),
+        stderr: stderr.recv_timeout(rest).unwrap_or_default(),
+        code: status.code(),
+    })
+}
+
+/// Reads in a thread, so that a full pipe keeps nobody.
+fn read(stream: Option<impl std::io::Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(stream) = stream {
+            let _ = stream.take(LONGEST).read_to_end(&mut bytes);
+        }
+        let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+impl Left {
+    /// What Claude Code makes of it.
+    fn effect(&self) -> Effect {
+        if self.code == Some(2) {
+            return Effect::Blocked;
+        }
+        let text = String::from_utf8_lossy(&self.stdout);
+        if text.trim().is_empty() {
+            return if self.code == Some(0) {
+                Effect::Passed
+            } else {
+                Effect::Ignored
+            };
+        }
+        // Text before the object, or after it, makes it no object; and one bad word spoils all of it.
+        let Ok(Value::Object(answer)) = serde_json::from_str(text.trim()) else {
+            return Effect::Ignored;
+        };
+        let output = &answer.get("hookSpecificOutput").cloned().unwrap_or_default();
+        if output["hookEventName"] != "PreToolUse" {
+            return Effect::Ignored;
+        }
+        match output.get("permissionDecision").map(Value::as_str) {
+            None => Effect::Passed,
+            Some(Some("ask")) => Effect::Asked,
+            Some(Some("deny")) => Effect::Blocked,
+            Some(_) => Effect::Ignored,
+        }
+    }
+
+    /// Its reason, or what else it said, in a line.
+    fn says(&self) -> String {
+        let answer: Value = serde_json::from_slice(&self.stdout).unwrap_or_default();
+        let reason = answer["hookSpecificOutput"]["permissionDecisionReason"].as_str();
+        let stderr = String::from_utf8_lossy(&self.stderr);
+        let stdout = String::from_utf8_lossy(&self.stdout);
+        let said = reason.unwrap_or_else(|| {
+            let first = |text: &str| !text.trim().is_empty();
+            if first(&stderr) { &stderr } else { &stdout }
+        });
+        crate::text::clean_line(said.trim(), 300)
+    }
+}
+
+impl Effect {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Ignored => "an answer that the harness drops, so the call runs",
+            Self::Passed => "no objection",
+            Self::Asked => "an ask",
+            Self::Blocked => "a deny",
+        }
+    }
+}
+
+/// Judges what was played through one entry.
+pub(super) fn judge(ours: &Ours, played: &[Played], is_shipped: bool) -> Vec<Finding> {
+    let mut findings: Vec<_> = played
+        .iter()
+        .filter_map(|played| of_row(ours, played, is_shipped))
+        .collect();
+    if findings.is_empty() && !played.is_empty() {
+        let mut found = format!("{} known calls were answered as they have to be: ", played.len());
+        for (number, played) in played.iter().enumerate() {
+            let effect = played.effect.as_ref().map_or("", |effect| effect.words());
+            let separator = if number == 0 { "" } else { "; " };
+            let _ = write!(found, "{separator}{}, {effect}", played.row.name);
+        }
+        findings.push(Finding::good("selftest", found));
+    }
+    findings
+}
+
+fn of_row(ours: &Ours, played: &Played, is_shipped: bool) -> Option<Finding> {
+    let Row {
+        name,
+        expected: Expected(mildest, strictest),
+        by_policy,
+        ..
+    } = played.row;
+    let place = format!("{} of {}", ours.at, ours.file.display());
+    let effect = match &played.effect {
+        Ok(effect) if (mildest..=strictest).contains(effect) => return None,
+        Ok(effect) => *effect,
+        Err(why) => {
+            return Some(
+                Finding::broken(
+                    "selftest",
+                    format!("{name}, played through {place}: {why}"),
+                    "the harness then lets the call run, unless onFailure says otherwise",
+                )
+                .mended_by("start that command line by hand with an event on standard input"),
+            );
+        }
+    };
+    let mut found = format!("{name}, played through {place}, got {}", effect.words());
+    if !played.says.is_empty() {
+        let _ = write!(found, ": {}", played.says);
+    }
+    let is_open = effect < mildest;
+    let matters = match (is_open, mildest) {
+        (true, Effect::Blocked) => "what is forbidden is not stopped: the guard is not there",
+        (true, _) => "a call that a human or a checkpoint should stand before runs",
+        (false, _) => "calls are held up that there is nothing against; the reason says what is wrong",
+    };
+    // What another policy decides is that policy's affair, as long as the harness understands the answer.
+    if by_policy && !is_shipped && effect != Effect::Ignored {
+        return Some(Finding::notice(
+            "selftest",
+            found,
+            "the shipped policy would answer otherwise",
+        ));
+    }
+    Some(Finding::broken("selftest", found, matters).mended_by(if is_open {
+        "holdpoint init writes the entry anew; a wrapper must hand everything through and print nothing"
+    } else {
+        "holdpoint explain < event.json tells the reasoning for one event"
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(stdout: &str, code: Option<i32>) -> Effect {
+        Left {
+            stdout: stdout.into(),
+            stderr: Vec::new(),
+            code,
+        }
+        .effect()
+    }
+
+    #[test]
+    fn an_answer_is_read_as_the_harness_reads_it() {
+        let decision = |word: &str| {
+            json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": word}})
+                .to_string()
+        };
+        assert_eq!(left("", Some(0)), Effect::Passed);
+        assert_eq!(left(&decision("ask"), Some(0)), Effect::Asked);
+        assert_eq!(left(&decision("deny"), Some(0)), Effect::Blocked);
+        assert_eq!(left("", Some(2)), Effect::Blocked);
+        assert_eq!(left("nonsense", Some(2)), Effect::Blocked);
+        // The ways in which a harness takes a hook for absent.
+        assert_eq!(left("", Some(1)), Effect::Ignored);
+        assert_eq!(left("", Some(101)), Effect::Ignored);
+        assert_eq!(left("", None), Effect::Ignored);
+        assert_eq!(left(&decision("prompt"), Some(0)), Effect::Ignored);
+        assert_eq!(
+            left(&format!("starting …\n{}", decision("deny")), Some(0)),
+            Effect::Ignored
+        );
+        assert_eq!(
+            left(&format!("{0}{0}", decision("deny")), Some(0)),
+            Effect::Ignored
+        );
+        assert_eq!(
+            left(
+                "{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\"}}",
+                Some(0)
+            ),
+            Effect::Ignored
+        );
+    }
+
+    #[test]
+    fn only_what_the_policy_decides_may_differ_under_another_policy() {
+        let rows = rows(Stances::of(&json!({"unknown_tool": "deny"})), false);
+        let forbidden = rows.iter().filter(|row| row.expected.0 == Effect::Blocked);
+        let names: Vec<_> = forbidden.map(|row| (row.name, row.by_policy)).collect();
+        assert_eq!(
+            names,
+            [
+                ("an event that cannot be read", false),
+                ("a call of another harness", false),
+                ("a tool that no catalog lists", true)
+            ]
+        );
+    }
+}

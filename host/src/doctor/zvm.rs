@@ -1,0 +1,300 @@
+//! Whether the ZVM would do what a call needs of it, asked without changing anything there.
+
+use std::time::{Duration, Instant};
+
+use holdpoint_zerto::{Certificate, Error, Permission, SiteState, Trust, VpgState, Zvm};
+
+use super::finding::{Finding, Severity};
+use super::state::ago;
+use crate::config;
+use crate::runtime::capabilities;
+use crate::zerto::settings;
+
+/// How long the ZVM has for all questions together.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// From so many days before its end on, a certificate is said to end soon.
+const SOON: i64 = 30;
+/// Clocks that are further apart than this, in seconds, confuse whoever compares times.
+const APART: f64 = 120.0;
+/// A token that lives shorter than this is renewed all the time while a checkpoint is waited for.
+const SHORT: Duration = Duration::from_secs(20);
+/// The most VPGs that are told of one by one.
+const MOST_VPGS: usize = 10;
+
+/// What is known of the ZVM.
+pub(super) struct Facts {
+    pub(super) url: String,
+    /// Whether a certificate is accepted whatever its dates.
+    pub(super) trust: Option<Trust>,
+    pub(super) certificate: Option<Certificate>,
+    /// What came of the log-in: the life of the token, or why nothing else could be asked.
+    pub(super) log_in: Result<Option<Duration>, Error>,
+    pub(super) answers: Option<Answers>,
+    pub(super) now: i64,
+}
+
+/// What the ZVM answered after the log-in.
+pub(super) struct Answers {
+    pub(super) site: Result<SiteState, Error>,
+    /// How far its clock is ahead, in seconds.
+    pub(super) ahead: Result<f64, Error>,
+    pub(super) permission: Result<Permission, Error>,
+    pub(super) vpgs: Result<Vec<VpgState>, Error>,
+}
+
+impl Facts {
+    /// Asks the ZVM; none where none is configured.
+    pub(super) fn gather(config: &config::Zerto) -> Option<Self> {
+        let url = config.url.clone()?;
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let mut facts = Self {
+            url,
+            trust: None,
+            certificate: None,
+            log_in: Ok(None),
+            answers: None,
+            now: now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX)),
+        };
+        if let Err(error) = facts.ask(config) {
+            facts.log_in = Err(error);
+        }
+        Some(facts)
+    }
+
+    fn ask(&mut self, config: &config::Zerto) -> Result<(), Error> {
+        let settings = settings(config, Instant::now() + PATIENCE).map_err(to_zvm)?;
+        self.trust = Some(settings.trust.clone());
+        let zvm = Zvm::new(settings)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Error::Unreachable(error.to_string()))?;
+        let answered = runtime.block_on(async {
+            let life = zvm.log_in().await?;
+            let answers = Answers {
+                site: zvm.site_state().await,
+                ahead: zvm.clock_ahead().await,
+                permission: zvm.may_insert().await,
+                vpgs: zvm.vpgs().await,
+            };
+            Ok((life, answers))
+        });
+        self.certificate = zvm.certificate();
+        // A look-up of a name that hangs in a thread is not waited for.
+        runtime.shutdown_background();
+        let (life, answers) = answered?;
+        (self.log_in, self.answers) = (Ok(life), Some(answers));
+        Ok(())
+    }
+}
+
+fn to_zvm(error: capabilities::Error) -> Error {
+    match error {
+        capabilities::Error::NotFound => Error::NotFound,
+        capabilities::Error::Refused(words) => Error::Refused(words),
+        capabilities::Error::Unauthorized(words) => Error::Unauthorized(words),
+        capabilities::Error::Unreachable(words) => Error::Unreachable(words),
+        capabilities::Error::TimedOut(words) => Error::TimedOut(words),
+        capabilities::Error::Malformed(words) => Error::Malformed(words),
+    }
+}
+
+/// Judges what was gathered.
+pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match &facts.log_in {
+        Ok(life) => findings.push(of_log_in(&facts.url, *life)),
+        Err(error) => findings.push(unanswered(&facts.url, error)),
+    }
+    findings.extend(of_certificate(facts));
+    if let Some(answers) = &facts.answers {
+        findings.extend(of_answers(answers));
+    }
+    findings
+}
+
+fn of_log_in(url: &str, life: Option<Duration>) -> Finding {
+    match life {
+        Some(life) if life < SHORT => Finding::caution(
+            "zvm.token",
+            format!("{url} lets us in for {} seconds at a time", life.as_secs()),
+            "a wait for a checkpoint then logs in again and again, which a ZVM may take for an attack",
+        )
+        .mended_by("raise the access token's life in Keycloak (60 seconds are usual)"),
+        Some(life) => Finding::good("zvm", format!("{url}, logged in for {} seconds", life.as_secs())),
+        None => Finding::good("zvm", format!("{url}, logged in")),
+    }
+}
+
+fn unanswered(url: &str, error: &Error) -> Finding {
+    let denied = "every call that changes a machine is denied";
+    let (check, mend) = match error {
+        Error::Unauthorized(_) => (
+            "zvm.login",
+            "check zerto.username, zerto.client_id and the secret; a locked account has to be unlocked in Keycloak",
+        ),
+        Error::Unreachable(words) if words.contains("is not trusted") => (
+            "zvm.trust",
+            "compare that SHA-256 with the ZVM's own; then set zerto.pin to it, or zerto.ca_file",
+        ),
+        _ => (
+            "zvm.reach",
+            "check zerto.url, and what stands between here and the ZVM",
+        ),
+    };
+    Finding::broken(check, format!("{url}: {error}"), denied).mended_by(mend)
+}
+
+/// Whatever is trusted, a certificate has an end.
+fn of_certificate(facts: &Facts) -> Option<Finding> {
+    let certificate = facts.certificate.as_ref()?;
+    let (begins, ends) = certificate.validity?;
+    let says = |what: String| {
+        format!(
+            "the ZVM's certificate (SHA-256 {:.16}…) {what}",
+            certificate.sha256
+        )
+    };
+    let seconds = |span: i64| ago(u64::try_from(span).unwrap_or(0));
+    // A pin, or no trust at all, looks at no dates.
+    let counts = !matches!(facts.trust, Some(Trust::Pin(_) | Trust::Nothing));
+    let mend = "renew it on the ZVM; a pin then has to be set anew";
+    let matters = if counts {
+        "a certificate out of its time is refused, and every call that changes a machine is denied"
+    } else {
+        "it is accepted as it is configured here; other programs refuse it, and once it is renewed a pin fits no more"
+    };
+    let bad = |found| {
+        let severity = if counts {
+            Severity::Broken
+        } else {
+            Severity::Caution
+        };
+        Some(Finding::new(severity, "zvm.certificate", found, matters).mended_by(mend))
+    };
+    if ends < facts.now {
+        bad(says(format!("ended {} ago", seconds(facts.now - ends))))
+    } else if begins > facts.now {
+        bad(says(format!("counts in {} only", seconds(begins - facts.now))))
+    } else if ends - facts.now < SOON * 86_400 {
+        let found = says(format!("ends in {}", seconds(ends - facts.now)));
+        Some(Finding::caution("zvm.certificate", found, matters).mended_by(mend))
+    } else {
+        let found = says(format!("counts for {} more", seconds(ends - facts.now)));
+        Some(Finding::good("zvm.certificate", found))
+    }
+}
+
+fn of_answers(answers: &Answers) -> Vec<Finding> {
+    let mut findings = vec![
+        of_site(&answers.site),
+        of_clock(&answers.ahead),
+        of_permission(&answers.permission),
+    ];
+    match &answers.vpgs {
+        Ok(vpgs) => findings.extend(of_vpgs(vpgs)),
+        Err(error) => findings.push(unasked("zvm.vpgs", "its VPGs", error)),
+    }
+    findings
+}
+
+fn of_site(site: &Result<SiteState, Error>) -> Finding {
+    match site {
+        Ok(site) => {
+            let version = site
+                .version
+                .as_deref()
+                .unwrap_or("of a release that it does not tell");
+            let name = site.name.as_deref().unwrap_or("(without a name)");
+            Finding::good("zvm.version", format!("Zerto {version}, site {name}"))
+        }
+        Err(error) => unasked("zvm.version", "its site", error),
+    }
+}
+
+fn of_clock(ahead: &Result<f64, Error>) -> Finding {
+    match ahead {
+        Ok(ahead) if ahead.abs() > APART => Finding::caution(
+            "zvm.clock",
+            format!(
+                "the ZVM's clock is {} {} this machine's",
+                ago(ahead.abs() as u64),
+                if *ahead > 0.0 { "ahead of" } else { "behind" }
+            ),
+            "times in the log and on checkpoints do not fit, and one of the two clocks is wrong, which certificates and \
+             the dates of policies rest on",
+        )
+        .mended_by("set both clocks by NTP"),
+        Ok(ahead) => Finding::good("zvm.clock", format!("the two clocks are {:.1} s apart", ahead.abs())),
+        Err(error) => unasked("zvm.clock", "its clock", error),
+    }
+}
+
+fn of_permission(permission: &Result<Permission, Error>) -> Finding {
+    match permission {
+        Ok(Permission::Granted) => Finding::good("zvm.role", "the user may insert checkpoints"),
+        Ok(Permission::Denied(words)) => Finding::broken(
+            "zvm.role",
+            format!("the user may not insert checkpoints: {words}"),
+            "every call that changes a machine is denied",
+        )
+        .mended_by("give zerto.username, or the client, a role in Keycloak that may edit VPGs"),
+        Ok(Permission::Unclear(words)) => Finding::notice(
+            "zvm.role",
+            format!("whether the user may insert checkpoints was not said: {words}"),
+            "only an insert tells",
+        )
+        .mended_by("holdpoint doctor --capture VM"),
+        Err(error) => unasked("zvm.role", "whether the user may insert checkpoints", error),
+    }
+}
+
+/// Zerto's 1 is "meeting its SLA".
+fn of_vpgs(vpgs: &[VpgState]) -> Vec<Finding> {
+    let (well, ill): (Vec<_>, Vec<_>) = vpgs
+        .iter()
+        .partition(|vpg| (vpg.status, vpg.sub_status) == (1, 0));
+    let mut findings = vec![if vpgs.is_empty() {
+        Finding::caution(
+            "zvm.vpgs",
+            "the ZVM shows no VPG",
+            "Zerto then protects nothing that this user may see, and every change asks a human",
+        )
+        .mended_by("give the user a role that sees the VPGs, or make some")
+    } else {
+        Finding::good(
+            "zvm.vpgs",
+            format!("{} of {} VPGs meet their SLA", well.len(), vpgs.len()),
+        )
+    }];
+    findings.extend(ill.iter().take(MOST_VPGS).map(|vpg| {
+        let words = if vpg.description.is_empty() {
+            format!("status {}, sub-status {}", vpg.status, vpg.sub_status)
+        } else {
+            format!(
+                "{} (status {}, sub-status {})",
+                vpg.description, vpg.status, vpg.sub_status
+            )
+        };
+        Finding::caution(
+            "zvm.vpg",
+            format!("VPG {}: {words}", vpg.vpg_name),
+            "a checkpoint of its VMs may not be had, and changes to them are then denied",
+        )
+        .mended_by("look at the VPG in Zerto")
+    }));
+    if ill.len() > MOST_VPGS {
+        let more = format!("{} more VPGs do not meet their SLA", ill.len() - MOST_VPGS);
+        findings.push(Finding::caution("zvm.vpg", more, "as above"));
+    }
+    findings
+}
+
+fn unasked(check: &'static str, what: &str, error: &Error) -> Finding {
+    Finding::caution(
+        check,
+        format!("the ZVM could not be asked for {what}: {error}"),
+        "it cannot be told whether that is as it should be",
+    )
+    .mended_by("run holdpoint doctor again; where it stays, look at the ZVM")
+}

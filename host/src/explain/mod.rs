@@ -1,0 +1,263 @@
+//! The reasoning for one event, without doing anything: the policy judges it in one scripted world after another, so that
+//! what it asks of Zerto and what each answer leads to is seen, whichever policy it is.
+
+mod scripted;
+
+use std::mem::ManuallyDrop;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::config::{Config, ConfigError};
+use crate::event::{Call, Event};
+use crate::harness::claude_code;
+use crate::terminal::{Terminal, Tone};
+use crate::verdict::{Fault, FaultKind, Verdict};
+use crate::{hook, policy, runtime, text};
+
+pub use scripted::{Asked, Case};
+use scripted::{Heard, Scripted};
+
+/// How long the policy may take for one case. It waits for nothing, so this is for one that does not end.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// What would be done with an event, and why.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    /// The harness's word for the event; none where it cannot be read.
+    pub event: Option<String>,
+    /// The tool, where it is a call.
+    pub tool: Option<String>,
+    /// The policy that was asked.
+    pub policy: Option<String>,
+    /// What the policy says of the call: how it reads it, and by which catalogs.
+    pub notes: Vec<String>,
+    /// What it asks of Zerto and of the session where everything is as it should be.
+    pub asked: Vec<Asked>,
+    /// What each state of the world leads to. One branch with no condition where the answer does not depend on any.
+    pub branches: Vec<Branch>,
+}
+
+/// What one state of the world leads to.
+#[derive(Debug, Serialize)]
+pub struct Branch {
+    /// The state; none where it is the same in all of them.
+    #[serde(rename = "if")]
+    pub case: Option<Case>,
+    /// `pass`, `ask` or `deny`; `silent` for an event that cannot be gated, `block` where it cannot be read.
+    pub verdict: &'static str,
+    /// The kind of fault, where it is one.
+    pub fault: Option<&'static str>,
+    /// The reason or note.
+    pub why: Option<String>,
+}
+
+/// Explains one event.
+pub fn explain(config: &Result<Config, ConfigError>, bytes: &[u8]) -> Explanation {
+    let nothing = |event, branch| Explanation {
+        event,
+        tool: None,
+        policy: None,
+        notes: Vec::new(),
+        asked: Vec::new(),
+        branches: vec![branch],
+    };
+    match claude_code::read(bytes) {
+        Ok(Event::Before(call)) => of_call(config, &call),
+        Ok(Event::Tallied(name)) => {
+            let why = "no call waits for this event; the session tally is kept by it";
+            nothing(Some(name.to_owned()), Branch::silent(why))
+        }
+        Ok(Event::Other(name)) => nothing(Some(name), Branch::silent("no call waits for this event")),
+        Err(fault) => nothing(None, Branch::of_fault("block", &fault)),
+    }
+}
+
+fn of_call(config: &Result<Config, ConfigError>, call: &Call<'_>) -> Explanation {
+    let mut explanation = Explanation {
+        event: Some("PreToolUse".into()),
+        tool: Some(text::clean_line(&call.tool, 200)),
+        policy: None,
+        notes: Vec::new(),
+        asked: Vec::new(),
+        branches: Vec::new(),
+    };
+    if let Err(fault) = play(config, call, &mut explanation) {
+        explanation.branches = vec![Branch::of_fault("deny", &fault)];
+    }
+    explanation
+}
+
+/// Has the policy judge the call in every world that can make a difference.
+fn play(
+    config: &Result<Config, ConfigError>,
+    call: &Call<'_>,
+    explanation: &mut Explanation,
+) -> Result<(), Fault> {
+    let unusable = |error: &ConfigError| Fault::new(FaultKind::Configuration, error.to_string());
+    let config = config.as_ref().map_err(unusable)?;
+    let settings = config.policy.settings_json().map_err(|error| unusable(&error))?;
+    let policy::Loaded {
+        component, identity, ..
+    } =
+        policy::load(&config.policy).map_err(|error| Fault::new(error.kind(), error.to_string()))?;
+    let component = ManuallyDrop::new(component);
+    explanation.policy = Some(identity.to_string());
+    let question = hook::question(call, settings, hook::nonce());
+    let deadline = u64::try_from(config.deadline().as_millis()).unwrap_or(u64::MAX);
+    let judge = |case| {
+        let heard = Arc::default();
+        let lent = Box::new(Scripted::new(case, deadline, Arc::clone(&heard)));
+        interrupt_later();
+        let verdict = runtime::Prepared::new(&component, &config.policy.grants())
+            .and_then(|prepared| prepared.before(lent, &question))
+            .map(|verdict| {
+                config
+                    .ask
+                    .resolve(verdict, call.permission_mode.as_deref())
+                    .cleaned()
+            });
+        (Branch::of(case, verdict), taken(&heard))
+    };
+    let (mut first, heard) = judge(Case::Seen);
+    explanation.notes = heard
+        .notes
+        .iter()
+        .map(|line| text::clean_line(line, 400))
+        .collect();
+    explanation.asked = heard.asked;
+    let asks_zerto = explanation.asked.iter().any(|asked| *asked != Asked::Tally);
+    let asks_tally = explanation.asked.contains(&Asked::Tally);
+    if !asks_zerto && !asks_tally {
+        first.case = None;
+    }
+    explanation.branches.push(first);
+    for case in Case::ALL.into_iter().skip(1) {
+        let matters = if case == Case::Strained {
+            asks_tally
+        } else {
+            asks_zerto
+        };
+        if matters {
+            explanation.branches.push(judge(case).0);
+        }
+    }
+    Ok(())
+}
+
+fn taken(heard: &Mutex<Heard>) -> Heard {
+    std::mem::take(&mut heard.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Ends what the policy is doing then. Where it has long ended, the next run's deadline is counted from a later epoch.
+fn interrupt_later() {
+    thread::spawn(|| {
+        thread::sleep(LONGEST);
+        runtime::interrupt();
+    });
+}
+
+impl Branch {
+    fn of(case: Case, verdict: Result<Verdict, Fault>) -> Self {
+        let case = Some(case);
+        match verdict {
+            Ok(verdict) => Self {
+                case,
+                verdict: verdict.word(),
+                fault: None,
+                why: match verdict {
+                    Verdict::Pass(note) => note,
+                    Verdict::Ask(reason) | Verdict::Deny(reason) => Some(reason),
+                },
+            },
+            Err(fault) => Self {
+                case,
+                ..Self::of_fault("deny", &fault)
+            },
+        }
+    }
+
+    fn of_fault(verdict: &'static str, fault: &Fault) -> Self {
+        Self {
+            case: None,
+            verdict,
+            fault: Some(fault.kind.word()),
+            why: Some(fault.reason()),
+        }
+    }
+
+    fn silent(why: &str) -> Self {
+        Self {
+            case: None,
+            verdict: "silent",
+            fault: None,
+            why: Some(why.to_owned()),
+        }
+    }
+
+    fn tone(&self) -> Tone {
+        match self.verdict {
+            "pass" | "silent" => Tone::Good,
+            "ask" => Tone::Caution,
+            _ => Tone::Bad,
+        }
+    }
+}
+
+impl Asked {
+    /// What is asked, in words.
+    fn words(&self) -> String {
+        match self {
+            Self::VmsByName { name } => format!("VMs named {}", shown(name)),
+            Self::VmByIdentifier { identifier } => {
+                format!("the VM with the identifier {}", shown(identifier))
+            }
+            Self::Vpg { vpg } => format!("the state of {}", shown(vpg)),
+            Self::Capture { vpgs, tag } => {
+                format!("a checkpoint of every VPG (here {vpgs}), tag {}", shown(tag))
+            }
+            Self::Cadence { vpg } => format!("how often {} has checkpoints", shown(vpg)),
+            Self::Tally => "how many of the session's calls have failed".into(),
+        }
+    }
+}
+
+fn shown(foreign: &str) -> String {
+    format!("'{}'", text::clean_line(foreign, 200))
+}
+
+impl Explanation {
+    /// The explanation for a person.
+    pub fn render(&self, terminal: &Terminal) -> String {
+        let mut text = String::new();
+        let mut line = |name: &str, value: &str| {
+            let name = terminal.paint(Tone::Quiet, &format!("{name:<8}"));
+            text.push_str(&format!("{name} {}\n", terminal.wrap(value, 9)));
+        };
+        line("event", self.event.as_deref().unwrap_or("(cannot be read)"));
+        for (name, value) in [("tool", &self.tool), ("policy", &self.policy)] {
+            if let Some(value) = value {
+                line(name, value);
+            }
+        }
+        self.notes.iter().for_each(|note| line("reads it", note));
+        for asked in &self.asked {
+            line("asks for", &asked.words());
+        }
+        for branch in &self.branches {
+            text.push_str(&format!(
+                "\n{}{}\n",
+                terminal.paint(branch.tone(), &format!("{:<7}", branch.verdict)),
+                branch
+                    .case
+                    .map_or_else(|| "in any case".to_owned(), |case| format!("if {}", case.words()))
+            ));
+            if let Some(why) = &branch.why {
+                text.push_str(&format!("       {}\n", terminal.wrap(why, 7)));
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,66 @@
+//! What the ZVM shows before anything secret is sent to it.
+
+use std::time::{Duration, Instant};
+
+use holdpoint_zerto::{Certificate, Login, Secret, Settings, Trust, Zvm};
+
+use crate::terminal::Progress;
+
+/// How long the ZVM has to answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// What came of a handshake.
+pub(super) enum Handshake {
+    /// Under that rule, whoever answers is trusted.
+    Trusted,
+    /// Somebody answered, with a certificate that is not.
+    Distrusted(Certificate),
+    /// Nobody answered, for this reason.
+    Nobody(String),
+}
+
+/// Shakes hands, and no more: nobody logs in.
+pub(super) fn shake_hands(url: &str, trust: Trust) -> Handshake {
+    let settings = Settings {
+        url: url.to_owned(),
+        // Never sent.
+        login: Login::Password {
+            client_id: String::new(),
+            username: String::new(),
+            password: Secret::new(""),
+        },
+        trust,
+        deadline: Instant::now() + PATIENCE,
+        longest_wait: PATIENCE,
+    };
+    let _progress = Progress::begin(&format!("asking {url} for its certificate"));
+    let zvm = match Zvm::new(settings) {
+        Ok(zvm) => zvm,
+        Err(error) => return Handshake::Nobody(error.to_string()),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let reached = match runtime {
+        Ok(runtime) => {
+            let reached = runtime.block_on(zvm.reach());
+            // A look-up of a name that hangs in a thread is not waited for.
+            runtime.shutdown_background();
+            reached
+        }
+        Err(error) => return Handshake::Nobody(error.to_string()),
+    };
+    match (reached, zvm.certificate()) {
+        (Ok(()), _) => Handshake::Trusted,
+        (Err(_), Some(certificate)) => Handshake::Distrusted(certificate),
+        (Err(error), None) => Handshake::Nobody(error.to_string()),
+    }
+}
+
+/// A SHA-256 as tools print it: bytes with colons between them.
+pub(super) fn with_colons(sha256: &str) -> String {
+    let bytes: Vec<String> = sha256
+        .as_bytes()
+        .chunks(2)
+        .map(|byte| String::from_utf8_lossy(byte).to_ascii_uppercase())
+        .collect();
+    bytes.join(":")
+}

@@ -1,0 +1,262 @@
+//! The configuration file as it is written: with comments, and without losing what an operator wrote into it.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
+
+use super::InitError;
+use crate::config::{self, Config};
+use crate::private;
+
+/// What a new file begins as. The values are set afterwards; a key behind `#` is an example.
+const TEMPLATE: &str = "\
+# Holdpoint's configuration. Every key there is: holdpoint's docs/configuration.md.
+# No secret belongs in here: the keys zerto.secret_… say where it is.
+
+# How long one decision may take, in seconds. The timeout of the hook entries has to be above it.
+deadline_seconds = 330
+
+# The Zerto Virtual Manager that is asked for checkpoints.
+[zerto]
+
+[policy]
+# A tool that no catalog knows: \"ask\", \"deny\" or \"pass\".
+unknown_tool = \"ask\"
+# Domains of this site: web01.corp.example is then also looked up as web01.
+# domains = [\"corp.example\"]
+
+# From ids and aliases that tools use (sensor ids, SSH profiles) to VM names in Zerto.
+# [policy.machines]
+# prod-bastion = \"bastion01\"
+
+# Permission modes of the harness in which an ask becomes a deny, because nobody is there to answer it.
+# [ask]
+# deny_in_modes = [\"bypassPermissions\", \"dontAsk\"]
+";
+
+/// What is said of a key of `[zerto]` in a new file.
+const COMMENTS: [(&str, &str); 10] = [
+    ("url", "With a port where it is not 443 (9669 on Windows)."),
+    (
+        "login",
+        "\"password\" or \"client-credentials\" (Linux appliance), or \"windows-session\".",
+    ),
+    ("client_id", "The Keycloak client."),
+    (
+        "username",
+        "A user that may insert checkpoints, and nothing else.",
+    ),
+    ("secret_env", "The environment variable that holds the secret."),
+    (
+        "secret_file",
+        "The file that holds the secret and nothing else; only its owner may read it.",
+    ),
+    (
+        "secret_command",
+        "The program that prints the secret, and its arguments.",
+    ),
+    (
+        "secret_keyring",
+        "The account of the keyring's item, of the service holdpoint.",
+    ),
+    ("ca_file", "The only certificates that are trusted."),
+    (
+        "pin",
+        "The only certificate that is trusted, by its SHA-256. It changes when the ZVM's does.",
+    ),
+];
+
+/// The keys of `[zerto]` that say where the secret is.
+const SECRETS: [&str; 4] = ["secret_env", "secret_file", "secret_command", "secret_keyring"];
+/// The keys of `[zerto]` that say what is trusted.
+const TRUSTS: [&str; 3] = ["ca_file", "pin", "verify"];
+
+/// A configuration file, read and not yet written.
+pub(super) struct Document {
+    path: PathBuf,
+    /// What stands there now; none where there is no file.
+    before: Option<String>,
+    document: DocumentMut,
+}
+
+impl Document {
+    /// Reads a file, or begins a new one.
+    pub(super) fn open(path: &Path) -> Result<Self, InitError> {
+        let before = match fs::read_to_string(path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(InitError::file(path)(error)),
+        };
+        if let Some(text) = &before {
+            // What is wrong with it is said as the hook says it.
+            config::parse(path, text)?;
+        }
+        let text = before.as_deref().unwrap_or(TEMPLATE);
+        let document = text
+            .parse()
+            .map_err(|_| InitError::Other(format!("{} is no TOML; mend it first", path.display())))?;
+        Ok(Self {
+            path: path.to_owned(),
+            before,
+            document,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn zerto(&self) -> Option<&dyn TableLike> {
+        self.document.get("zerto").and_then(Item::as_table_like)
+    }
+
+    /// Whether a key of `[zerto]` is set.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.zerto().is_some_and(|zerto| zerto.contains_key(key))
+    }
+
+    /// A text under `[zerto]`.
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        self.zerto()?.get(key)?.as_str()
+    }
+
+    /// Whether it is said where the secret is.
+    pub(super) fn has_secret(&self) -> bool {
+        SECRETS.iter().any(|key| self.has(key))
+    }
+
+    /// Whether it is said what is trusted.
+    pub(super) fn has_trust(&self) -> bool {
+        TRUSTS.iter().any(|key| self.has(key))
+    }
+
+    /// Sets a key of `[zerto]`, and leaves it where it says that already.
+    pub(super) fn set(&mut self, key: &str, value: impl Into<Value>) {
+        let comment = if self.before.is_none() {
+            COMMENTS.iter().find(|(of, _)| *of == key)
+        } else {
+            None
+        };
+        let value: Value = value.into();
+        let is_same = |item: &Item| {
+            item.as_value().is_some_and(|old| {
+                old.clone().decorated("", "").to_string() == value.clone().decorated("", "").to_string()
+            })
+        };
+        let table = self.document.entry("zerto").or_insert_with(toml_edit::table);
+        let Some(table) = table.as_table_like_mut() else {
+            return;
+        };
+        match table.get_mut(key) {
+            Some(item) if is_same(item) => {}
+            Some(item) => {
+                // A comment behind the value stays.
+                let suffix = item.as_value().and_then(|old| old.decor().suffix().cloned());
+                let mut value = value.decorated(" ", "");
+                if let Some(suffix) = suffix {
+                    value.decor_mut().set_suffix(suffix);
+                }
+                *item = Item::Value(value);
+            }
+            None => {
+                table.insert(key, Item::Value(value));
+                if let (Some((_, words)), Some(mut key)) = (comment, table.key_mut(key)) {
+                    key.leaf_decor_mut().set_prefix(format!("# {words}\n"));
+                }
+            }
+        }
+    }
+
+    /// Says where the secret is, by one key, in the place of whatever said so before.
+    pub(super) fn set_secret(&mut self, key: &str, value: impl Into<Value>) {
+        self.unset(&SECRETS, key);
+        self.set(key, value);
+    }
+
+    /// Says what is trusted, in the place of whatever said so before.
+    pub(super) fn set_trust(&mut self, key: &str, value: impl Into<Value>) {
+        self.unset(&TRUSTS, key);
+        self.set(key, value);
+    }
+
+    fn unset(&mut self, keys: &[&str], but: &str) {
+        if let Some(zerto) = self.document.get_mut("zerto").and_then(Item::as_table_like_mut) {
+            for key in keys.iter().filter(|key| **key != but) {
+                zerto.remove(key);
+            }
+        }
+    }
+
+    /// Sets a key outside `[zerto]`: of a table, or of none.
+    pub(super) fn set_elsewhere(&mut self, table: Option<&str>, key: &str, value: impl Into<Value>) {
+        let value = Item::Value(value.into());
+        match table {
+            None => self.document[key] = value,
+            Some(table) => self.document[table][key] = value,
+        }
+    }
+
+    /// The configuration that it makes.
+    pub(super) fn check(&self) -> Result<Config, InitError> {
+        Ok(config::parse(&self.path, &self.document.to_string())?)
+    }
+
+    /// Writes it in one step, for its owner alone or for everybody to read. Answers whether anything had to be written.
+    pub(super) fn save(&self, is_public: bool) -> Result<bool, InitError> {
+        let text = self.document.to_string();
+        if self.before.as_ref() == Some(&text) {
+            return Ok(false);
+        }
+        write(&self.path, &text, is_public)?;
+        Ok(true)
+    }
+}
+
+/// A list of words.
+pub(super) fn list(words: &[String]) -> Value {
+    words.iter().map(String::as_str).collect::<Array>().into()
+}
+
+/// Writes a secret into a file that only its owner can read. One that is there already is left alone if it says the same,
+/// and is an error if it does not.
+pub(super) fn write_secret(path: &Path, secret: &str) -> Result<(), InitError> {
+    match fs::read_to_string(path) {
+        Ok(text) if text.trim_end_matches(['\r', '\n']) == secret => return Ok(()),
+        Ok(_) => {
+            let path = path.display();
+            let text = format!(
+                "{path} is there and holds something else; name another file by --secret-file, or remove it"
+            );
+            return Err(InitError::Other(text));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(InitError::file(path)(error)),
+    }
+    write(path, &format!("{secret}\n"), false)
+}
+
+fn write(path: &Path, text: &str, is_public: bool) -> Result<(), InitError> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).map_err(InitError::file(directory))?;
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let written = private::create(&temporary, is_public).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        // A link to where the operator keeps it stays one.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if target.parent() == temporary.parent() {
+            return fs::rename(&temporary, &target);
+        }
+        fs::copy(&temporary, &target)?;
+        fs::remove_file(&temporary)
+    });
+    written.map_err(|error| {
+        let _ = fs::remove_file(&temporary);
+        InitError::file(path)(error)
+    })
+}

@@ -1,0 +1,144 @@
+//! Questions to whoever sits at the terminal, where somebody does.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use super::InitError;
+
+/// Asks, or says that there is nobody to ask.
+pub(super) struct Questions {
+    somebody_is_there: bool,
+}
+
+impl Questions {
+    pub(super) fn at_the_terminal() -> Self {
+        Self {
+            somebody_is_there: io::stdin().is_terminal() && io::stderr().is_terminal(),
+        }
+    }
+
+    /// Whether there is somebody to ask.
+    pub(super) const fn can_ask(&self) -> bool {
+        self.somebody_is_there
+    }
+
+    /// A line. An empty one is the default, or is asked again where there is none.
+    pub(super) fn line(
+        &self,
+        what: &'static str,
+        option: &'static str,
+        question: &str,
+        default: Option<&str>,
+    ) -> Result<String, InitError> {
+        if !self.somebody_is_there {
+            return Err(InitError::Missing(what, option));
+        }
+        loop {
+            let hint = default.map_or_else(String::new, |default| format!(" [{default}]"));
+            let said = ask(&format!("{question}{hint}: "))?;
+            match (said.is_empty(), default) {
+                (false, _) => return Ok(said),
+                (true, Some(default)) => return Ok(default.to_owned()),
+                (true, None) => {}
+            }
+        }
+    }
+
+    /// One of several, by its number; the first one is the default.
+    pub(super) fn choice(
+        &self,
+        what: &'static str,
+        option: &'static str,
+        question: &str,
+        choices: &[&str],
+    ) -> Result<usize, InitError> {
+        if !self.somebody_is_there {
+            return Err(InitError::Missing(what, option));
+        }
+        let list: String = choices
+            .iter()
+            .enumerate()
+            .map(|(index, choice)| format!("  {}  {choice}\n", index + 1))
+            .collect();
+        loop {
+            let said = ask(&format!("{question}\n{list}Number [1]: "))?;
+            if said.is_empty() {
+                return Ok(0);
+            }
+            if let Ok(number @ 1..) = said.parse::<usize>()
+                && number <= choices.len()
+            {
+                return Ok(number - 1);
+            }
+        }
+    }
+
+    /// Yes or no; no unless it is said.
+    pub(super) fn yes(&self, question: &str) -> Result<bool, InitError> {
+        let said = ask(&format!("{question} [y/N]: "))?;
+        Ok(matches!(said.to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Something that does not appear while it is typed.
+    pub(super) fn secret(&self, question: &str) -> Result<String, InitError> {
+        let hidden = Hidden::begin();
+        let said = ask(&format!("{question} (it does not appear): "));
+        drop(hidden);
+        let _ = writeln!(io::stderr());
+        said
+    }
+}
+
+fn ask(question: &str) -> Result<String, InitError> {
+    let mut stderr = io::stderr();
+    write!(stderr, "{question}")
+        .and_then(|()| stderr.flush())
+        .map_err(InitError::Terminal)?;
+    let mut line = String::new();
+    let read = io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .map_err(InitError::Terminal)?;
+    // The end of the input is no answer to anything.
+    if read == 0 {
+        return Err(InitError::Declined);
+    }
+    Ok(line.trim().to_owned())
+}
+
+/// The terminal without its echo, until this is dropped.
+#[cfg(unix)]
+struct Hidden(Option<rustix::termios::Termios>);
+
+#[cfg(unix)]
+impl Hidden {
+    fn begin() -> Self {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        let stdin = io::stdin();
+        let before = tcgetattr(&stdin).ok();
+        if let Some(mut without) = before.clone() {
+            without.local_modes.remove(LocalModes::ECHO);
+            let _ = tcsetattr(&stdin, OptionalActions::Flush, &without);
+        }
+        Self(before)
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = rustix::termios::tcsetattr(io::stdin(), rustix::termios::OptionalActions::Flush, before);
+        }
+    }
+}
+
+/// There, what is typed appears.
+#[cfg(not(unix))]
+struct Hidden;
+
+#[cfg(not(unix))]
+impl Hidden {
+    fn begin() -> Self {
+        Self
+    }
+}

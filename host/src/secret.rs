@@ -1,0 +1,139 @@
+//! Where the password or the client's secret comes from. It is read as late as possible, and shown nowhere.
+
+use std::env;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use holdpoint_store::child::{self, ChildError};
+use holdpoint_zerto::Secret;
+
+use crate::runtime::capabilities::Error;
+use crate::{config, private};
+
+/// The longest secret, in bytes.
+const LONGEST: u64 = 64 * 1024;
+/// How long a program has to tell the secret, where the deadline is not before: a human may have to unlock something.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What has to be left of the deadline after that, for the ZVM.
+const REST: Duration = Duration::from_secs(1);
+/// The service that items in a keyring belong to.
+pub(crate) const KEYRING_SERVICE: &str = "holdpoint";
+
+/// Reads the secret from where the configuration says that it is.
+///
+/// # Errors
+///
+/// Unauthorized, where it is not there or may be read by others.
+pub(crate) fn read(config: &config::Zerto, deadline: Instant) -> Result<Secret, Error> {
+    if let Some(name) = &config.secret_env {
+        let value = env::var(name).ok().filter(|value| !value.is_empty());
+        return value.map(Secret::new).ok_or_else(|| {
+            Error::Unauthorized(format!(
+                "the environment variable {name}, which zerto.secret_env names, is not set"
+            ))
+        });
+    }
+    if let Some(path) = &config.secret_file {
+        return from_file(path);
+    }
+    if let Some(command) = &config.secret_command {
+        return from_program("zerto.secret_command", command, deadline);
+    }
+    if let Some(name) = &config.secret_keyring {
+        let program = keyring(name).ok_or_else(|| {
+            let text = "zerto.secret_keyring is set, and there is no program here that reads a keyring";
+            Error::Unauthorized(text.into())
+        })?;
+        return from_program("zerto.secret_keyring", &program, deadline);
+    }
+    if let Some(password) = &config.legacy_password {
+        return Ok(Secret::new(password.0.clone()));
+    }
+    Err(Error::Unauthorized(
+        "none of zerto.secret_env, secret_file, secret_command and secret_keyring is configured".into(),
+    ))
+}
+
+fn from_file(path: &Path) -> Result<Secret, Error> {
+    let unreadable = |cause: std::io::Error| {
+        Error::Unauthorized(format!(
+            "zerto.secret_file {} cannot be read ({cause})",
+            path.display()
+        ))
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    if private::readable_by_others(&file.metadata().map_err(unreadable)?) {
+        let path = path.display();
+        let text = format!("zerto.secret_file may be read by others; mend it with: chmod 600 {path}");
+        return Err(Error::Unauthorized(text));
+    }
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text).map_err(unreadable)?;
+    Ok(without_line_end(&text))
+}
+
+/// Editors and programs end with a line break, which is no part of the secret.
+fn without_line_end(text: &str) -> Secret {
+    Secret::new(text.trim_end_matches(['\r', '\n']))
+}
+
+/// The system's own program that prints an item of the keyring. By its whole path: a project may set `PATH` for hooks.
+pub(crate) fn keyring(name: &str) -> Option<Vec<String>> {
+    let words: &[&str] = if cfg!(target_os = "macos") {
+        &[
+            "/usr/bin/security",
+            "find-generic-password",
+            "-s",
+            KEYRING_SERVICE,
+            "-a",
+            name,
+            "-w",
+        ]
+    } else if cfg!(unix) {
+        &[
+            "/usr/bin/secret-tool",
+            "lookup",
+            "service",
+            KEYRING_SERVICE,
+            "account",
+            name,
+        ]
+    } else {
+        return None;
+    };
+    Some(words.iter().map(|&word| word.to_owned()).collect())
+}
+
+/// What a program prints. What it says of a failure is not passed on: it may hold what it should not.
+fn from_program(key: &str, command: &[String], deadline: Instant) -> Result<Secret, Error> {
+    let (program, arguments) = command.split_first().expect("the configuration was checked");
+    let failed = |why: &str| {
+        Error::Unauthorized(format!(
+            "{program}, which {key} starts, {why}; run it by hand, as this user, to see what is wrong"
+        ))
+    };
+    let metadata = std::fs::metadata(program).map_err(|cause| failed(&format!("is not there ({cause})")))?;
+    if private::writable_by_others(&metadata) {
+        let text = format!(
+            "{program}, which {key} starts, may be written by others; mend it with: chmod go-w {program}"
+        );
+        return Err(Error::Unauthorized(text));
+    }
+    let left = deadline
+        .saturating_duration_since(Instant::now())
+        .saturating_sub(REST);
+    let printed = child::run(Command::new(program).args(arguments), &[], left.min(PATIENCE));
+    let printed = printed.map_err(|error| match error {
+        ChildError::Late(_) => failed("was not done in time and was ended"),
+        ChildError::Failed { status, .. } => failed(&format!("failed ({status})")),
+        other => failed(&other.to_string()),
+    })?;
+    let text = String::from_utf8(printed).map_err(|_| failed("printed what is no text"))?;
+    if text.trim().is_empty() {
+        return Err(failed("printed nothing"));
+    }
+    Ok(without_line_end(&text))
+}

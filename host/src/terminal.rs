@@ -1,0 +1,332 @@
+//! Manners at a terminal: colour and tables that fit where a human looks, and the same words plainly in a pipe.
+//!
+//! Texts have to be safe to show when they come here: foreign ones go through [`crate::text::clean_line`] first.
+
+use std::env;
+use std::io::{self, IsTerminal, Write as _};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// What stands between two columns.
+const GAP: &str = "  ";
+/// No column is cut to less than this, in cells of a terminal.
+const NARROWEST: usize = 8;
+/// Running text is not set wider than this, in cells: lines that are longer are hard to read.
+const WIDEST_TEXT: usize = 100;
+
+/// Where text goes to, and so how it is dressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terminal {
+    is_terminal: bool,
+    colour: bool,
+    /// In cells; none where nothing has to fit.
+    width: Option<usize>,
+}
+
+/// What a colour says. The words beside it have to say the same: many see no colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// As it should be.
+    Good,
+    /// Worth a look.
+    Caution,
+    /// Broken.
+    Bad,
+    /// A name, a heading.
+    Strong,
+    /// Beside the point.
+    Quiet,
+}
+
+impl Tone {
+    /// The parameter of the escape sequence. The eight basic colours follow whatever theme the user has.
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Good => "32",
+            Self::Caution => "33",
+            Self::Bad => "31",
+            Self::Strong => "1",
+            Self::Quiet => "2",
+        }
+    }
+}
+
+impl Terminal {
+    /// Text without any dress, of any width.
+    pub const PLAIN: Self = Self {
+        is_terminal: false,
+        colour: false,
+        width: None,
+    };
+
+    /// What standard output leads to.
+    pub fn stdout() -> Self {
+        let stdout = io::stdout();
+        Self::of(&stdout, width(&stdout))
+    }
+
+    /// What standard error leads to.
+    pub fn stderr() -> Self {
+        let stderr = io::stderr();
+        Self::of(&stderr, width(&stderr))
+    }
+
+    fn of(stream: &impl IsTerminal, width: Option<usize>) -> Self {
+        if !stream.is_terminal() {
+            return Self::PLAIN;
+        }
+        let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        Self {
+            is_terminal: true,
+            colour: !set("NO_COLOR") && !(cfg!(unix) && dumb),
+            width,
+        }
+    }
+
+    /// The text in a tone, where there is colour.
+    pub fn paint(&self, tone: Tone, text: &str) -> String {
+        if self.colour && !text.is_empty() {
+            format!("\u{1b}[{}m{text}\u{1b}[0m", tone.code())
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// Running text in lines that fit, each but the first behind this many blanks. Where nothing has to fit, one line.
+    pub fn wrap(&self, text: &str, indent: usize) -> String {
+        let Some(width) = self.width else {
+            return text.to_owned();
+        };
+        let room = width.min(WIDEST_TEXT).saturating_sub(indent).max(NARROWEST);
+        let mut lines = vec![String::new()];
+        for word in text.split(' ') {
+            let line = lines.last_mut().expect("there is always a line");
+            if line.is_empty() {
+                line.push_str(word);
+            } else if line.width() + 1 + word.width() <= room {
+                line.push(' ');
+                line.push_str(word);
+            } else {
+                lines.push(word.to_owned());
+            }
+        }
+        lines.join(&format!("\n{}", " ".repeat(indent)))
+    }
+}
+
+#[cfg(unix)]
+fn width(stream: &impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
+}
+
+/// Not asked for there: lines are as long as they are.
+#[cfg(not(unix))]
+fn width<T>(_: &T) -> Option<usize> {
+    None
+}
+
+/// One field of a table.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    text: String,
+    tone: Option<Tone>,
+}
+
+impl Cell {
+    /// A field in a tone.
+    pub fn toned(tone: Tone, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            tone: Some(tone),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self {
+            text: text.into(),
+            tone: None,
+        }
+    }
+}
+
+/// Rows of as many fields as there are headings.
+#[derive(Debug, Clone)]
+pub struct Table<const COLUMNS: usize> {
+    rows: Vec<[Cell; COLUMNS]>,
+}
+
+impl<const COLUMNS: usize> Table<COLUMNS> {
+    /// A table with these headings.
+    pub fn new(headings: [&str; COLUMNS]) -> Self {
+        Self {
+            rows: vec![headings.map(|heading| Cell::toned(Tone::Strong, heading))],
+        }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: [Cell; COLUMNS]) {
+        self.rows.push(cells);
+    }
+
+    /// Whether there is nothing but headings.
+    pub fn is_empty(&self) -> bool {
+        self.rows.len() == 1
+    }
+
+    /// The table in lines, each with its line break. On a terminal, the widest columns are cut until a line fits; in a
+    /// pipe nothing is.
+    pub fn render(&self, terminal: &Terminal) -> String {
+        let widths = self.widths(terminal.width);
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            // Blanks that nothing follows are left out.
+            let mut owed = 0;
+            for (cell, &width) in row.iter().zip(&widths) {
+                let shown = fitted(&cell.text, width);
+                line.push_str(&" ".repeat(owed));
+                owed = width - shown.width() + GAP.len();
+                line.push_str(
+                    &cell
+                        .tone
+                        .map_or_else(|| shown.clone(), |tone| terminal.paint(tone, &shown)),
+                );
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    fn widths(&self, room: Option<usize>) -> [usize; COLUMNS] {
+        let mut widths = [0; COLUMNS];
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.text.width());
+            }
+        }
+        let Some(room) = room else { return widths };
+        let gaps = GAP.len() * COLUMNS.saturating_sub(1);
+        let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(room);
+        while excess > 0 {
+            let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > NARROWEST) else {
+                break;
+            };
+            *widest -= 1;
+            excess -= 1;
+        }
+        widths
+    }
+}
+
+/// The text, cut to a width where it is wider.
+fn fitted(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    let mut left = width.saturating_sub(1);
+    for letter in text.chars() {
+        let Some(rest) = left.checked_sub(letter.width().unwrap_or(0)) else {
+            break;
+        };
+        left = rest;
+        cut.push(letter);
+    }
+    cut.push('…');
+    cut
+}
+
+/// A line on a terminal that says what is being waited for, and for how long; nothing elsewhere. It goes when the value
+/// is dropped.
+pub struct Progress {
+    waiting: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    /// Begins to show that this is being done. It is shown after a moment only: what is quick needs no excuse.
+    pub fn begin(what: &str) -> Self {
+        let terminal = Terminal::stderr();
+        let waiting = terminal.is_terminal.then(|| {
+            let (stop, stopped) = mpsc::channel::<()>();
+            let what = what.to_owned();
+            let begun = Instant::now();
+            let show = move || {
+                while stopped.recv_timeout(Duration::from_millis(500)) == Err(RecvTimeoutError::Timeout) {
+                    let line = format!("{what} … {} s", begun.elapsed().as_secs());
+                    let line = fitted(&line, terminal.width.unwrap_or(usize::MAX).saturating_sub(1));
+                    let _ = write!(io::stderr(), "\r{}\u{1b}[K", terminal.paint(Tone::Quiet, &line));
+                }
+                let _ = write!(io::stderr(), "\r\u{1b}[K");
+            };
+            (stop, thread::spawn(show))
+        });
+        Self { waiting }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.waiting.take() {
+            drop(stop);
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terminal(width: usize) -> Terminal {
+        Terminal {
+            is_terminal: true,
+            colour: true,
+            width: Some(width),
+        }
+    }
+
+    fn table() -> Table<3> {
+        let mut table = Table::new(["WHEN", "VM", "WHAT"]);
+        table.row(["12:00".into(), "ウェブ".into(), Cell::toned(Tone::Bad, "deny")]);
+        table.row(["12:01".into(), "db".into(), "a reason of some length".into()]);
+        table
+    }
+
+    #[test]
+    fn a_pipe_gets_whole_plain_columns() {
+        assert_eq!(
+            table().render(&Terminal::PLAIN),
+            "WHEN   VM      WHAT\n12:00  ウェブ  deny\n12:01  db      a reason of some length\n"
+        );
+    }
+
+    #[test]
+    fn a_terminal_gets_colour_and_lines_that_fit() {
+        let text = table().render(&terminal(26));
+        assert!(text.contains("\u{1b}[31mdeny\u{1b}[0m"), "{text:?}");
+        assert!(text.ends_with("12:01  db      a reason o…\n"), "{text:?}");
+        // Below what can be read, a line is rather too long.
+        assert!(table().render(&terminal(3)).contains("a reaso…"));
+    }
+
+    #[test]
+    fn running_text_is_wrapped_behind_its_indent() {
+        let text = "one two three four five";
+        assert_eq!(terminal(14).wrap(text, 4), "one two\n    three four\n    five");
+        assert_eq!(Terminal::PLAIN.wrap(text, 4), text);
+    }
+
+    #[test]
+    fn nothing_is_painted_without_colour() {
+        assert_eq!(Terminal::PLAIN.paint(Tone::Bad, "no"), "no");
+        assert_eq!(terminal(80).paint(Tone::Bad, ""), "");
+    }
+}

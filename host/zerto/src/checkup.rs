@@ -1,0 +1,96 @@
+//! What an operator wants to know of a ZVM before a call depends on it. Nothing here changes anything there.
+
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+use crate::Zvm;
+use crate::certificate::Certificate;
+use crate::error::Error;
+use crate::model::{SiteState, VpgState};
+
+/// No VPG has this identifier, so an insert that names it inserts nothing.
+const NO_VPG: &str = "00000000-0000-0000-0000-000000000000";
+/// The tag of that insert, in case a ZVM writes down what was asked of it.
+const NO_TAG: &str = "holdpoint doctor (a test of permissions, meant to fail)";
+
+/// Whether these credentials may insert a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// The ZVM looked for the VPG: it would have inserted.
+    Granted,
+    /// It turned the request away; its words.
+    Denied(String),
+    /// It declined in words that leave open why.
+    Unclear(String),
+}
+
+impl Zvm {
+    /// The certificate that was shown in the last handshake, whether or not it was trusted; none before any.
+    pub fn certificate(&self) -> Option<Certificate> {
+        self.api.http.certificate()
+    }
+
+    /// Shakes hands with whoever answers, and no more: nobody logs in and nothing secret is sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unreachable`], also for a certificate that is not trusted, and [`Error::TimedOut`].
+    pub async fn reach(&self) -> Result<(), Error> {
+        self.api.http.reach().await
+    }
+
+    /// Logs in, and says how long that counts; none where it ends by disuse only.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`] but [`Error::NotFound`].
+    pub async fn log_in(&self) -> Result<Option<Duration>, Error> {
+        self.in_time(self.api.log_in()).await
+    }
+
+    /// Which site and release this is.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`].
+    pub async fn site_state(&self) -> Result<SiteState, Error> {
+        self.ask(self.api.site_state()).await
+    }
+
+    /// How far the ZVM's clock is ahead of this machine's, in seconds; below zero where it is behind. As exact as half
+    /// of a round trip, of which the answer's own time says how long that was.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`].
+    pub async fn clock_ahead(&self) -> Result<f64, Error> {
+        self.ask(async {
+            let (began, ours) = (Instant::now(), SystemTime::now());
+            let theirs = self.api.server_time().await?;
+            let ours = ours + began.elapsed() / 2;
+            let ours = ours.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            Ok(theirs.unix_timestamp_nanos() as f64 / 1e9 - ours.as_secs_f64())
+        })
+        .await
+    }
+
+    /// The states of all VPGs.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`].
+    pub async fn vpgs(&self) -> Result<Vec<VpgState>, Error> {
+        self.ask(self.api.vpgs()).await
+    }
+
+    /// Whether these credentials may insert a checkpoint, told from an insert into a VPG that does not exist: who may
+    /// not is turned away before anything is looked for.
+    ///
+    /// # Errors
+    ///
+    /// Where the ZVM could not be asked.
+    pub async fn may_insert(&self) -> Result<Permission, Error> {
+        self.ask(self.api.permission(NO_VPG, NO_TAG)).await
+    }
+}

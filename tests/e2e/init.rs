@@ -1,0 +1,444 @@
+//! Setting up, as an operator does it: from nothing to a guarded call, again, and back.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::HOLDPOINT;
+use crate::support::{Outcome, PASSWORD, World, before, chmod, run};
+
+const HEALTHY: &str = "[[vpgs]]\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]";
+
+/// A user with a ZVM, and without anything of Holdpoint's.
+struct User {
+    world: World,
+}
+
+impl User {
+    fn new() -> Self {
+        let world = World::with_zvm(HEALTHY);
+        fs::create_dir_all(world.path("home/.claude")).unwrap();
+        fs::remove_file(world.path("config.toml")).unwrap();
+        Self { world }
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = self.world.command(program);
+        command.env_remove("HOLDPOINT_CONFIG");
+        command
+    }
+
+    fn url(&self) -> String {
+        self.world.sim.as_ref().unwrap().url()
+    }
+
+    fn init(&self, arguments: &[&str]) -> Outcome {
+        let mut command = self.command(HOLDPOINT);
+        command.arg("init").args(arguments);
+        let outcome = run(command, b"");
+        self.world.assert_secret_kept(&outcome);
+        outcome
+    }
+
+    /// Everything that a script has to say, and these.
+    fn init_with(&self, arguments: &[&str]) -> Outcome {
+        let (url, secret) = (self.url(), self.world.path("password").display().to_string());
+        let all = [
+            "--level",
+            "user",
+            "--url",
+            &url,
+            "--username",
+            "admin",
+            "--secret-file",
+            &secret,
+        ];
+        self.init(&[&all, arguments].concat())
+    }
+
+    fn ca_file(&self) -> String {
+        self.world.path("ca.pem").display().to_string()
+    }
+
+    fn settings_path(&self) -> PathBuf {
+        self.world.path("home/.claude/settings.json")
+    }
+
+    fn config_path(&self) -> PathBuf {
+        self.world.path("home/.config/holdpoint/config.toml")
+    }
+
+    fn config(&self) -> String {
+        fs::read_to_string(self.config_path()).unwrap()
+    }
+
+    /// Starts what stands in the settings before a call, as the harness does.
+    fn call(&self) -> Outcome {
+        let settings: Value = serde_json::from_slice(&fs::read(self.settings_path()).unwrap()).unwrap();
+        self.call_of(&settings)
+    }
+
+    fn call_of(&self, settings: &Value) -> Outcome {
+        let entry = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
+        let mut command = self.command(entry["command"].as_str().unwrap());
+        let words = entry["args"].as_array().unwrap();
+        command.args(words.iter().map(|word| word.as_str().unwrap()));
+        let event = before(
+            "mcp__ssh-mcp__run-command",
+            json!({ "host": "jp-ubuntu", "command": "reboot" }),
+        );
+        let outcome = run(command, event.to_string().as_bytes());
+        self.world.assert_secret_kept(&outcome);
+        outcome
+    }
+}
+
+#[track_caller]
+fn assert_done(outcome: &Outcome) {
+    assert_eq!(
+        (outcome.code, outcome.stderr.as_str()),
+        (Some(0), ""),
+        "{outcome:?}"
+    );
+}
+
+#[track_caller]
+fn assert_failed(outcome: &Outcome, words: &str) {
+    assert_eq!(outcome.code, Some(3), "{outcome:?}");
+    assert!(outcome.stderr.contains(words), "{outcome:?}");
+}
+
+#[test]
+fn from_nothing_to_a_guarded_call_and_back() {
+    let user = User::new();
+    let before_it = "{\n  \"model\": \"opus\"\n}\n";
+    fs::write(user.settings_path(), before_it).unwrap();
+    let ca = user.ca_file();
+    assert_done(&user.init_with(&["--ca-file", &ca]));
+    let mode = fs::metadata(user.config_path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(
+        user.config().contains("# The file that holds the secret"),
+        "{}",
+        user.config()
+    );
+    let call = user.call();
+    assert_eq!(
+        (call.decision().as_str(), call.code),
+        ("context", Some(0)),
+        "{call:?}"
+    );
+
+    // A second time, also with nothing said but where, everything is as it was.
+    let settings = fs::read_to_string(user.settings_path()).unwrap();
+    let config = user.config();
+    assert_done(&user.init_with(&["--ca-file", &ca]));
+    assert_done(&user.init(&["--level", "user"]));
+    assert_eq!(fs::read_to_string(user.settings_path()).unwrap(), settings);
+    assert_eq!(user.config(), config);
+
+    let out = user.init(&["--uninstall"]);
+    assert_done(&out);
+    assert!(out.stdout.contains("byte for byte"), "{}", out.stdout);
+    assert_eq!(fs::read_to_string(user.settings_path()).unwrap(), before_it);
+    assert_eq!(fs::read_dir(user.world.path("home/.claude")).unwrap().count(), 1);
+    assert!(user.init(&["--uninstall"]).stdout.contains("no hook"));
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_shown_and_has_to_be_accepted() {
+    let user = User::new();
+    let sha256 = user.world.sim.as_ref().unwrap().certificate_sha256();
+    assert_failed(&user.init_with(&[]), &format!("--pin sha256:{sha256}"));
+    let wrong = format!("sha256:{}", "0a".repeat(32));
+    assert_failed(&user.init_with(&["--pin", &wrong]), "another certificate");
+    assert!(!user.config_path().exists() && !user.settings_path().exists());
+    assert!(
+        user.world.sim.as_ref().unwrap().requests().is_empty(),
+        "nothing was sent to a stranger"
+    );
+
+    assert_done(&user.init_with(&["--trust-on-first-use"]));
+    assert!(user.config().contains(&sha256), "{}", user.config());
+    assert_eq!(user.call().decision(), "context");
+    // What was accepted once stays.
+    let config = user.config();
+    assert_done(&user.init_with(&[]));
+    assert_eq!(user.config(), config);
+    assert_done(&user.init_with(&["--pin", &format!("sha256:{sha256}")]));
+}
+
+#[test]
+fn what_a_script_leaves_open_is_named_and_nothing_is_written() {
+    let user = User::new();
+    let url = user.url();
+    assert_failed(&user.init(&[]), "--level");
+    assert_failed(&user.init(&["--level", "user"]), "--url");
+    assert_failed(&user.init(&["--level", "user", "--url", &url]), "--username");
+    assert_failed(
+        &user.init(&["--level", "user", "--url", &url, "--username", "admin"]),
+        "--secret-file",
+    );
+    let http = [
+        "--level",
+        "user",
+        "--url",
+        "http://zvm",
+        "--username",
+        "a",
+        "--secret-env",
+        "ZVM",
+    ];
+    assert_failed(&user.init(&http), "");
+    assert!(!user.config_path().exists() && !user.settings_path().exists());
+}
+
+#[test]
+fn a_settings_file_that_the_harness_would_skip_is_refused() {
+    let user = User::new();
+    let ca = user.ca_file();
+    for (text, words) in [
+        ("// mine\n{}", "comments"),
+        ("{\"model\": 5}", "model"),
+        ("{", "no JSON"),
+    ] {
+        fs::write(user.settings_path(), text).unwrap();
+        assert_failed(&user.init_with(&["--ca-file", &ca]), words);
+        assert_eq!(fs::read_to_string(user.settings_path()).unwrap(), text);
+        assert!(!user.config_path().exists());
+    }
+    // Read, and its hooks switched off: installed, and said.
+    fs::write(user.settings_path(), "{\"disableAllHooks\": true}").unwrap();
+    let outcome = user.init_with(&["--ca-file", &ca]);
+    assert_done(&outcome);
+    assert!(
+        outcome.stdout.contains("does not run") && outcome.stdout.contains("disableAllHooks"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn an_operators_configuration_keeps_its_comments_and_keys() {
+    let user = User::new();
+    fs::create_dir_all(user.config_path().parent().unwrap()).unwrap();
+    let old = "# ours\n[zerto]\nurl = 'https://old.example' # site A\nusername = 'admin'\nsecret_env = 'ZVM_PASSWORD'\n\n\
+               [policy.machines]\n\"0a1b\" = 'web01' # sensor\n";
+    fs::write(user.config_path(), old).unwrap();
+    chmod(&user.config_path(), 0o600);
+    let ca = user.ca_file();
+    assert_done(&user.init_with(&["--ca-file", &ca]));
+    let config = user.config();
+    for kept in [
+        "# ours\n",
+        "# site A\n",
+        "\"0a1b\" = 'web01' # sensor\n",
+        "username = 'admin'\n",
+    ] {
+        assert!(config.contains(kept), "{config}");
+    }
+    assert!(
+        !config.contains("old.example") && !config.contains("secret_env"),
+        "{config}"
+    );
+    assert_eq!(user.call().decision(), "context");
+}
+
+#[test]
+fn the_original_hooks_configuration_is_taken_over() {
+    let user = User::new();
+    let entry = json!({"hooks": {"PreToolUse": [{"matcher": "mcp__.*", "hooks": [
+        {"type": "command", "command": "/venv/bin/python /hooks/zerto_guard_hook.py", "timeout": 180}]}]},
+        "env": {"ZERTO_HOOK_UNKNOWN": "deny", "ZERTO_HOOK_GUARD_TIMEOUT": "150"}});
+    fs::write(user.settings_path(), entry.to_string()).unwrap();
+    let original = json!({"zerto_url": user.url(), "username": "admin", "password": PASSWORD, "verify_tls": false, "catalog": {}});
+    user.world.write_private("original.json", &original.to_string());
+    let path = user.world.path("original.json").display().to_string();
+    let from = ["--level", "user", "--from-zerto-rewind", &path];
+    assert_failed(&user.init(&from), "--pin");
+    assert!(!user.world.path("home/.config/holdpoint/zvm-secret").exists());
+    let outcome = user.init(&[&from[..], &["--trust-on-first-use"]].concat());
+    assert_done(&outcome);
+    for words in [
+        "did not verify",
+        "\"prompt\"",
+        "hooks.PreToolUse[0].hooks[0]",
+        "180 seconds",
+        "still stands",
+    ] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+    let secret = user.world.path("home/.config/holdpoint/zvm-secret");
+    assert_eq!(fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
+    let config = user.config();
+    assert!(
+        config.contains("deadline_seconds = 150") && config.contains("unknown_tool = \"deny\""),
+        "{config}"
+    );
+    assert!(!config.contains("s3cret"), "{config}");
+    let settings: Value = serde_json::from_slice(&fs::read(user.settings_path()).unwrap()).unwrap();
+    let ours = settings["hooks"]["PreToolUse"][1].clone();
+    assert_eq!(ours["hooks"][0]["timeout"], 180);
+    assert_eq!(
+        user.call_of(&json!({"hooks": {"PreToolUse": [ours]}})).decision(),
+        "context"
+    );
+}
+
+#[test]
+fn a_plugin_folder_holds_the_same_hook() {
+    let user = User::new();
+    let (url, secret, ca) = (
+        user.url(),
+        user.world.path("password").display().to_string(),
+        user.ca_file(),
+    );
+    let folder = user.world.path("plugin").display().to_string();
+    assert_done(&user.init(&[
+        "--plugin",
+        &folder,
+        "--url",
+        &url,
+        "--username",
+        "admin",
+        "--secret-file",
+        &secret,
+        "--ca-file",
+        &ca,
+    ]));
+    let read = |name: &str| -> Value {
+        serde_json::from_slice(&fs::read(user.world.path("plugin").join(name)).unwrap()).unwrap()
+    };
+    assert_eq!(read(".claude-plugin/plugin.json")["name"], "holdpoint");
+    assert_eq!(user.call_of(&read("hooks/hooks.json")).decision(), "context");
+    assert!(!user.settings_path().exists());
+}
+
+#[test]
+fn a_secret_comes_from_a_program_or_says_why_it_does_not() {
+    let user = User::new();
+    let ca = user.ca_file();
+    let script = |name: &str, text: &str| {
+        let path = user.world.path(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        chmod(&path, 0o700);
+        path.display().to_string()
+    };
+    let password = user.world.path("password").display().to_string();
+    let good = script("good", "cat \"$1\"; echo");
+    let url = user.url();
+    let base = [
+        "--level",
+        "user",
+        "--url",
+        &url,
+        "--username",
+        "admin",
+        "--ca-file",
+        &ca,
+    ];
+    let with = |command: &str| user.init(&[&base[..], &["--secret-command", command]].concat());
+    assert_done(&with(&format!("{good} {password}")));
+    assert!(
+        user.config().contains("secret_command = [\""),
+        "{}",
+        user.config()
+    );
+    assert_eq!(user.call().decision(), "context");
+
+    for (command, words) in [
+        (script("fails", "cat \"$0.none\"; exit 7"), "exit status: 7"),
+        (script("silent", "true"), "printed nothing"),
+        (user.world.path("missing").display().to_string(), "is not there"),
+    ] {
+        let outcome = with(&command);
+        assert_done(&outcome);
+        assert!(
+            outcome.stdout.contains("cannot be read yet") && outcome.stdout.contains(words),
+            "{outcome:?}"
+        );
+        let call = user.call();
+        assert_eq!(call.decision(), "deny");
+        assert!(
+            call.text().contains(words) && call.text().contains("zerto.secret_command"),
+            "{}",
+            call.text()
+        );
+    }
+    let open = script("open", "cat \"$1\"");
+    chmod(&user.world.path("open"), 0o777);
+    assert!(with(&open).stdout.contains("chmod go-w"));
+}
+
+#[test]
+fn a_program_that_does_not_tell_the_secret_in_time_denies() {
+    let world = World::with_zvm(HEALTHY);
+    let slow = world.path("slow");
+    fs::write(&slow, "#!/bin/sh\nsleep 600 & wait\n").unwrap();
+    chmod(&slow, 0o700);
+    let url = world.sim.as_ref().unwrap().url();
+    world.configure_bare(&format!(
+        "deadline_seconds = 3\nzerto.url = '{url}'\nzerto.username = 'admin'\nzerto.secret_command = ['{}']\nzerto.ca_file = '{}'\n",
+        slow.display(),
+        world.path("ca.pem").display()
+    ));
+    let outcome = world.hook(
+        HOLDPOINT,
+        &before(
+            "mcp__ssh-mcp__run-command",
+            json!({ "host": "jp-ubuntu", "command": "ls" }),
+        ),
+    );
+    crate::support::assert_denies(&outcome, "was not done in time");
+    assert!(world.sim.as_ref().unwrap().requests().is_empty());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_keyring_that_is_not_there_denies_and_names_its_program() {
+    let world = World::with_zvm(HEALTHY);
+    let url = world.sim.as_ref().unwrap().url();
+    world.configure_bare(&format!(
+        "zerto.url = '{url}'\nzerto.username = 'admin'\nzerto.secret_keyring = 'zvm'\n"
+    ));
+    let outcome = world.hook(
+        HOLDPOINT,
+        &before(
+            "mcp__ssh-mcp__run-command",
+            json!({ "host": "jp-ubuntu", "command": "ls" }),
+        ),
+    );
+    // Where the program is installed, there is no such item, and no session to ask.
+    crate::support::assert_denies(&outcome, "/usr/bin/secret-tool");
+}
+
+/// At a terminal, everything is asked: where the hook goes, the ZVM, the log-in, the secret, the certificate.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_human_is_asked() {
+    let Some(script) = ["/usr/bin/script", "/bin/script"]
+        .into_iter()
+        .find(|path| fs::exists(path).unwrap())
+    else {
+        assert!(std::env::var_os("CI").is_none(), "script is missing");
+        eprintln!("NOT RUN, for want of script; on Debian and Ubuntu: apt-get install bsdutils");
+        return;
+    };
+    let user = User::new();
+    let mut command = user.command(script);
+    command.args(["-qec", &format!("'{HOLDPOINT}' init"), "/dev/null"]);
+    let answers = format!("1\n{}\n1\nadmin\n1\n\n{PASSWORD}\ny\n", user.url());
+    let outcome = run(command, answers.as_bytes());
+    let sha256 = user.world.sim.as_ref().unwrap().certificate_sha256();
+    assert!(user.config_path().exists(), "{outcome:?}");
+    assert!(user.config().contains(&sha256), "{}", user.config());
+    let secret = user.world.path("home/.config/holdpoint/zvm-secret");
+    assert_eq!(
+        fs::read_to_string(&secret).unwrap(),
+        format!("{PASSWORD}\n"),
+        "{outcome:?}"
+    );
+    assert_eq!(user.call().decision(), "context");
+}
