@@ -4,6 +4,7 @@
 
 mod capture;
 mod common;
+mod kept;
 mod log_in;
 mod look_up;
 mod recovery;
