@@ -94,7 +94,8 @@ impl Zerto {
         match opened {
             Ok(directory) => Some(Arc::new(directory)),
             Err(cause) => {
-                self.record().trouble(&format!("nothing is shared with other calls: {cause}"));
+                self.record()
+                    .trouble(&format!("nothing is shared with other calls: {cause}"));
                 None
             }
         }

@@ -22,6 +22,8 @@ mod session_verbs;
 mod signed;
 mod stances;
 mod stdin;
+#[cfg(unix)]
+mod together;
 mod troubles;
 
 /// The program under test.

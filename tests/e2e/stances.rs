@@ -6,7 +6,7 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 9] = [
+const TESTS: [(&str, &str); 10] = [
     ("config", include_str!("config.rs")),
     ("decisions", include_str!("decisions.rs")),
     ("events", include_str!("events.rs")),
@@ -16,6 +16,7 @@ const TESTS: [(&str, &str); 9] = [
     ("session", include_str!("session.rs")),
     ("signed", include_str!("signed.rs")),
     ("stdin", include_str!("stdin.rs")),
+    ("together", include_str!("together.rs")),
 ];
 
 #[test]

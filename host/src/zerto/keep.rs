@@ -80,7 +80,11 @@ mod tests {
         };
         assert_eq!(age("m 100\nx\ny", "m", 130), Some((b"x\ny".to_vec(), 30)));
         assert_eq!(age("m 100\nx", "other", 130), None);
-        assert_eq!(age("m 100\nx", "m", 99), None, "from before the machine was started");
+        assert_eq!(
+            age("m 100\nx", "m", 99),
+            None,
+            "from before the machine was started"
+        );
         for nonsense in ["", "m 100", "m\nx", "m x\nx", "m -1\nx", "\u{ff}"] {
             assert_eq!(age(nonsense, "m", 130), None, "{nonsense}");
         }

@@ -44,7 +44,9 @@ impl Sharing<'_> {
         let outcomes = join_all(unique.iter().map(|vpg| self.one(vpg))).await;
         let outcome = |vpg| {
             let all = unique.iter().zip(&outcomes);
-            all.into_iter().find(|(other, _)| **other == vpg).map(|(_, outcome)| outcome.clone())
+            all.into_iter()
+                .find(|(other, _)| **other == vpg)
+                .map(|(_, outcome)| outcome.clone())
         };
         vpgs.iter().filter_map(outcome).collect()
     }
