@@ -42,14 +42,14 @@ pub fn capture(
     let mut taken = Vec::new();
     let mut missing = Vec::new();
     for vpg in vpgs {
-        match confirmed(vpg, &tag, results.next()) {
+        match confirmed(vpg, results.next()) {
             Ok(checkpoint) => taken.push((vpg, checkpoint)),
             Err(error) => missing.push(format!("VPG {}: {}", quoted(&vpg.name), say::cause(&error))),
         }
     }
     let names: Vec<String> = machines.iter().map(|machine| quoted(&machine.name)).collect();
     if missing.is_empty() {
-        return Verdict::Pass(Some(note(&listed(&names), &taken, &tag, deletes)));
+        return Verdict::Pass(Some(note(&listed(&names), &taken, deletes)));
     }
     let mut clauses = vec![format!(
         "no checkpoint of {} is confirmed: {}",
@@ -60,26 +60,38 @@ pub fn capture(
         clauses.push(format!(
             "captured all the same: {}, tag {}",
             checkpoints(&taken),
-            quoted(&tag)
+            tags(&taken)
         ));
     }
     Verdict::Deny(say::change(judged, &clauses, say::DENIED))
 }
 
-/// A result counts only for the VPG and the tag that it was asked for.
-fn confirmed(vpg: &Vpg, tag: &str, result: Option<CaptureResult>) -> Result<Checkpoint, ZertoError> {
+/// A result counts only for the VPG that it was asked for. Its tag is another call's where both wait for one checkpoint.
+fn confirmed(vpg: &Vpg, result: Option<CaptureResult>) -> Result<Checkpoint, ZertoError> {
     let Some(result) = result.filter(|result| same(&result.vpg_identifier, &vpg.identifier)) else {
         return Err(ZertoError::Malformed(
             "the results do not belong to the VPGs that were asked for".into(),
         ));
     };
     let checkpoint = result.outcome?;
-    if checkpoint.identifier.is_empty() || checkpoint.tag != tag {
+    if checkpoint.identifier.is_empty() || checkpoint.tag.is_empty() {
         return Err(ZertoError::Malformed(
-            "the checkpoint is not the one that was inserted".into(),
+            "a checkpoint without an identifier or a tag".into(),
         ));
     }
     Ok(checkpoint)
+}
+
+/// The tags by which the checkpoints are found again.
+fn tags(taken: &[(&Vpg, Checkpoint)]) -> String {
+    let mut tags: Vec<String> = Vec::new();
+    for (_, checkpoint) in taken {
+        let tag = quoted(&checkpoint.tag);
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    listed(&tags)
 }
 
 fn checkpoints(taken: &[(&Vpg, Checkpoint)]) -> String {
@@ -94,7 +106,7 @@ fn checkpoints(taken: &[(&Vpg, Checkpoint)]) -> String {
     taken.iter().map(checkpoint).collect::<Vec<_>>().join("; ")
 }
 
-fn note(names: &str, taken: &[(&Vpg, Checkpoint)], tag: &str, deletes: bool) -> String {
+fn note(names: &str, taken: &[(&Vpg, Checkpoint)], deletes: bool) -> String {
     let warning = if deletes {
         " Deleting or unregistering a protected VM takes it out of protection, and its journal may go with it."
     } else {
@@ -103,7 +115,7 @@ fn note(names: &str, taken: &[(&Vpg, Checkpoint)], tag: &str, deletes: bool) -> 
     // The way back comes first, so that a long list of checkpoints cannot push it out.
     whole(&format!(
         "Zerto took a checkpoint of {names} before this call, tag {}. If the change goes wrong, tell the user: in Zerto, Restore > file restore or VM restore from the journal, and choose the checkpoint by its tag.{warning} Checkpoint {}.",
-        quoted(tag),
+        tags(taken),
         checkpoints(taken)
     ))
 }

@@ -193,6 +193,7 @@ pub fn run(started: Instant) -> ExitCode {
         Ok(Arguments {
             command: Some(Command::Case(arguments)),
         }) => replay::case(&arguments),
+        Ok(Arguments {
             command: Some(Command::Init(arguments)),
         }) => arguments.run(),
         Ok(Arguments {

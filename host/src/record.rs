@@ -43,6 +43,9 @@ pub struct Seen {
     pub checkpoint: String,
     /// When it was taken, by the ZVM's clock.
     pub time: String,
+    /// The tag that it has, where another call inserted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_tag: Option<String>,
 }
 
 /// Milliseconds spent on Zerto, and how often it was asked.
@@ -81,13 +84,14 @@ impl Record {
         self.tag = Some(clean_line(tag, LONGEST));
     }
 
-    /// A checkpoint that was seen.
-    pub fn seen(&mut self, vpg: &str, checkpoint: &str, time: &str) {
+    /// A checkpoint that was seen, and its tag where that is not the one that was asked for.
+    pub fn seen(&mut self, vpg: &str, checkpoint: &str, time: &str, shared_tag: Option<&str>) {
         if self.checkpoints.len() < MOST_FACTS {
             self.checkpoints.push(Seen {
                 vpg: clean_line(vpg, LONGEST),
                 checkpoint: clean_line(checkpoint, LONGEST),
                 time: clean_line(time, LONGEST),
+                shared_tag: shared_tag.map(|tag| clean_line(tag, LONGEST)),
             });
         }
     }

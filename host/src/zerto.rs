@@ -1,10 +1,14 @@
 //! What a policy is lent: Zerto over a real ZVM, and with it the session's tally. Nothing is read, resolved or started before a policy asks.
 
+mod keep;
+mod share;
+
 use std::env;
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use holdpoint_rendezvous::Directory;
 use holdpoint_zerto as zvm;
 use tokio::runtime::Runtime;
 
@@ -31,6 +35,8 @@ struct Connection {
     // Never dropped: a name look-up that hangs in a thread of the runtime would be waited for. The process ends first.
     runtime: std::mem::ManuallyDrop<Runtime>,
     zvm: zvm::Zvm,
+    /// Where calls meet to share checkpoints; none where they do not.
+    meeting: Option<Arc<Directory>>,
 }
 
 impl Zerto {
@@ -52,7 +58,12 @@ impl Zerto {
 
     fn connection(&mut self) -> Result<&Connection, Error> {
         if self.connection.is_none() {
-            let settings = settings(&self.config, self.deadline)?;
+            let mut settings = settings(&self.config, self.deadline)?;
+            let directory = self.directory();
+            if let Some(directory) = directory.as_ref().filter(|_| self.config.keep_token()) {
+                let keeper = keep::LogIns::new(Arc::clone(directory), Arc::clone(&self.record));
+                settings.keeper = Some(Arc::new(keeper));
+            }
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
@@ -61,9 +72,29 @@ impl Zerto {
             self.connection = Some(Connection {
                 runtime: std::mem::ManuallyDrop::new(runtime),
                 zvm,
+                meeting: directory.filter(|_| self.config.share_checkpoints()),
             });
         }
         Ok(self.connection.as_ref().expect("it was just made"))
+    }
+
+    /// What is kept and shared between calls lies here. Where it cannot be used, this call does without, and the log says
+    /// why.
+    fn directory(&self) -> Option<Arc<Directory>> {
+        if !self.config.keep_token() && !self.config.share_checkpoints() {
+            return None;
+        }
+        let opened = config::Zerto::directory()
+            .ok_or_else(|| "neither XDG_STATE_HOME nor HOME is set".to_owned())
+            .and_then(|path| Directory::open(&path).map_err(|error| error.to_string()));
+        match opened {
+            Ok(directory) => Some(Arc::new(directory)),
+            Err(cause) => {
+                self.record()
+                    .trouble(&format!("nothing is shared with other calls: {cause}"));
+                None
+            }
+        }
     }
 
     /// Asks the ZVM, and records how that went.
@@ -79,6 +110,27 @@ impl Zerto {
         }
         self.record_times();
         answer
+    }
+
+    /// Captures, together with other calls where that is wanted.
+    fn captured(&mut self, vpgs: &[String], tag: &str) -> Result<Vec<CaptureOutcome>, Error> {
+        let meeting = self.connection()?.meeting.clone();
+        let Some(directory) = meeting else {
+            return self.ask(async |zvm| Ok(zvm.capture(vpgs, tag).await));
+        };
+        let url = self.config.url.clone().unwrap_or_default();
+        let (record, deadline) = (Arc::clone(&self.record), self.deadline);
+        self.ask(async |zvm| {
+            let sharing = share::Sharing {
+                zvm,
+                directory: &directory,
+                url: &url,
+                tag,
+                deadline,
+                record: &record,
+            };
+            Ok(sharing.capture(vpgs).await)
+        })
     }
 
     fn record_times(&mut self) {
@@ -98,6 +150,9 @@ impl Zerto {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// What came of one VPG's capture.
+type CaptureOutcome = Result<zvm::Checkpoint, zvm::Error>;
 
 impl Capabilities for Zerto {
     fn find_vms_by_name(&mut self, name: &str) -> Result<Vec<VmRow>, Error> {
@@ -125,7 +180,7 @@ impl Capabilities for Zerto {
 
     fn capture(&mut self, vpgs: Vec<String>, tag: String) -> Vec<CaptureResult> {
         self.record().tag(&tag);
-        let outcomes = match self.ask(async |zvm| Ok(zvm.capture(&vpgs, &tag).await)) {
+        let outcomes = match self.captured(&vpgs, &tag) {
             Ok(outcomes) => outcomes
                 .into_iter()
                 .map(|outcome| outcome.map(checkpoint).map_err(from_zvm))
@@ -135,7 +190,10 @@ impl Capabilities for Zerto {
         let mut record = self.record();
         for outcome in &outcomes {
             match outcome {
-                Ok(seen) => record.seen(&seen.vpg_identifier, &seen.identifier, &seen.time),
+                Ok(seen) => {
+                    let shared_tag = (seen.tag != tag).then_some(seen.tag.as_str());
+                    record.seen(&seen.vpg_identifier, &seen.identifier, &seen.time, shared_tag);
+                }
                 Err(error) => record.trouble(&words(error)),
             }
         }
@@ -195,6 +253,7 @@ pub(crate) fn settings(config: &config::Zerto, deadline: Instant) -> Result<zvm:
         trust: trust(config)?,
         deadline,
         longest_wait: config.longest_wait(),
+        keeper: None,
     })
 }
 

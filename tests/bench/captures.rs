@@ -106,10 +106,10 @@ pub(crate) fn schedule(cadence: Duration) -> Vec<Duration> {
     let mut polls = vec![Duration::ZERO];
     let mut elapsed = Duration::ZERO;
     while elapsed < cadence {
-        elapsed += cadence
-            .min(elapsed)
-            .mul_f64(0.07)
-            .clamp(Duration::from_millis(200), Duration::from_secs(6));
+        let usual = cadence.mul_f64(0.09).min(elapsed / 2);
+        let usual = usual.clamp(Duration::from_millis(200), Duration::from_secs(6));
+        // Up to the promised moment and not beyond it.
+        elapsed += usual.min((cadence - elapsed).max(Duration::from_secs(1)));
         polls.push(elapsed);
     }
     polls

@@ -40,6 +40,8 @@ mod shadow;
 mod signed;
 mod stances;
 mod stdin;
+#[cfg(unix)]
+mod together;
 mod troubles;
 #[cfg(unix)]
 mod updates;

@@ -6,7 +6,7 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 16] = [
+const TESTS: [(&str, &str); 17] = [
     ("compiling", include_str!("compiling.rs")),
     ("config", include_str!("config.rs")),
     ("daily", include_str!("daily.rs")),
@@ -22,6 +22,7 @@ const TESTS: [(&str, &str); 16] = [
     ("shadow", include_str!("shadow.rs")),
     ("signed", include_str!("signed.rs")),
     ("stdin", include_str!("stdin.rs")),
+    ("together", include_str!("together.rs")),
     ("updates", include_str!("updates.rs")),
 ];
 

@@ -331,23 +331,28 @@ fn results_that_do_not_belong_to_the_question_are_no_checkpoint() {
         }
         fn note(&mut self, _: &str) {}
     }
-    let result = |vpg: &str, identifier: &str| CaptureResult {
+    let result = |vpg: &str, identifier: &str, tag: &str| CaptureResult {
         vpg_identifier: vpg.into(),
         outcome: Ok(Checkpoint {
             identifier: identifier.into(),
-            tag: "another".into(),
+            tag: tag.into(),
             time: String::new(),
         }),
     };
+    let call = call("mcp__esxi__powerOff", json!({"name": "web01"}));
     for answer in [
         vec![],
-        vec![result("OTHER-id", "1")],
-        vec![result("WEB-id", "1")],
-        vec![result("WEB-id", "")],
+        vec![result("OTHER-id", "1", "a tag")],
+        vec![result("WEB-id", "", "a tag")],
+        vec![result("WEB-id", "1", "")],
     ] {
-        let call = call("mcp__esxi__powerOff", json!({"name": "web01"}));
         denied(holdpoint_guest::decide::before(&call, &mut Liar(answer)));
     }
+    // A checkpoint that another call has inserted is found again by that call's tag.
+    let shared = vec![result("WEB-id", "1", "another's tag")];
+    let note = noted(holdpoint_guest::decide::before(&call, &mut Liar(shared)));
+    holds(&note, &["tag \"another's tag\"", "Checkpoint 1 in VPG \"WEB\""]);
+    assert!(!note.contains("5569fb1c"), "not by its own: {note}");
 }
 
 #[test]

@@ -81,6 +81,16 @@ const KEYS: &[Key] = &[
         "The longest wait for one checkpoint: 1 to 300.",
     ),
     key(
+        "zerto.share_checkpoints",
+        "`true`",
+        "Whether calls of this user that need a checkpoint of one VPG at the same time share it: one inserts, all wait for it. Its tag is then the inserting call's. `false`: each call has its own.",
+    ),
+    key(
+        "zerto.keep_token",
+        "`true`",
+        "Whether a log-in is kept for the next calls, in a file that only this user can read: a token until shortly before it ends, a Windows session for 25 minutes. `false`: each call logs in.",
+    ),
+    key(
         "policy.path",
         "what is installed, else the shipped policy",
         "A policy's file (`.wasm`) that is used in place of what `holdpoint policy install` put in force, with its compiled code (`.cwasm`, made by `holdpoint-compile`) beside it.",

@@ -19,8 +19,8 @@ use thiserror::Error;
 use crate::verdict::Verdict;
 
 pub use keys::reference;
-pub(crate) use layers::{cache_directory, parse};
 pub use layers::{Places, load};
+pub(crate) use layers::{cache_directory, parse};
 pub(crate) use legacy::Original;
 pub use record::{Record, Shadow};
 pub use trust::{Key, Require, SignatureRule};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::ConfigError;
+use super::{ConfigError, layers};
 
 /// How the ZVM is reached.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -33,6 +33,8 @@ pub struct Zerto {
     pub pin: Option<String>,
     pub(super) verify: Option<bool>,
     pub(super) longest_wait_seconds: Option<f64>,
+    share_checkpoints: Option<bool>,
+    keep_token: Option<bool>,
     /// The original's configuration holds its password itself; ours names where it is.
     #[serde(skip)]
     pub(crate) legacy_password: Option<LegacyPassword>,
@@ -130,6 +132,21 @@ impl Zerto {
     /// Whether the ZVM's certificate is verified. Only an explicit `false` turns that off.
     pub fn verify(&self) -> bool {
         self.verify.unwrap_or(true)
+    }
+
+    /// Whether calls that wait at the same time share a checkpoint.
+    pub fn share_checkpoints(&self) -> bool {
+        self.share_checkpoints.unwrap_or(true)
+    }
+
+    /// Whether a log-in is kept for the next call.
+    pub fn keep_token(&self) -> bool {
+        self.keep_token.unwrap_or(true)
+    }
+
+    /// Where calls meet and log-ins are kept; none where there is no home directory.
+    pub(crate) fn directory() -> Option<PathBuf> {
+        layers::state_directory().map(|directory| directory.join("zerto"))
     }
 
     /// The longest wait for one checkpoint.

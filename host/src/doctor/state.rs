@@ -12,7 +12,7 @@ use super::{SESSION, transcripts};
 use crate::config::Config;
 use crate::history::Backwards;
 use crate::log::Log;
-use crate::{hook, private};
+use crate::private;
 
 /// Less free space than this, in bytes, is little.
 const LITTLE: u64 = 100 * 1024 * 1024;

@@ -101,8 +101,7 @@ fn play(
     let settings = config.policy.settings_json().map_err(|error| unusable(&error))?;
     let policy::Loaded {
         component, identity, ..
-    } =
-        policy::load(&config.policy).map_err(|error| Fault::new(error.kind(), error.to_string()))?;
+    } = policy::load(&config.policy).map_err(|error| Fault::new(error.kind(), error.to_string()))?;
     let component = ManuallyDrop::new(component);
     explanation.policy = Some(identity.to_string());
     let question = hook::question(call, settings, hook::nonce());

@@ -9,6 +9,7 @@ use time::OffsetDateTime;
 use crate::checkup::Permission;
 use crate::error::Error;
 use crate::http::{Answer, Ask, Body, Failure, Http, Stage};
+use crate::kept::Shelf;
 use crate::login::Session;
 use crate::model::{SiteState, VmRow, VpgState};
 use crate::settings::Settings;
@@ -30,9 +31,11 @@ pub(crate) enum Insert {
 
 impl Api {
     pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
+        let http = Http::new(&settings)?;
+        let shelf = Shelf::new(settings.keeper.clone(), settings.binding());
         Ok(Self {
-            http: Http::new(&settings)?,
-            session: Session::new(settings.login),
+            http,
+            session: Session::new(settings.login, shelf),
         })
     }
 
@@ -57,13 +60,19 @@ impl Api {
             })
     }
 
-    /// The identifier of the ZVM's own site; none where the ZVM does not say.
+    /// The identifier of the ZVM's own site; none where the ZVM does not say. Not asked for where an earlier process did,
+    /// with the same log-in.
     pub(crate) async fn site_identifier(&self) -> Result<Option<String>, Error> {
-        let answer = self.get(&["v1", "localsite"], &[]).await?;
-        if answer.status == StatusCode::NOT_FOUND {
-            return Ok(None);
+        if let Some(site) = self.session.site().await {
+            return Ok(site);
         }
-        self.read(&answer, wire::site_identifier)
+        let answer = self.get(&["v1", "localsite"], &[]).await?;
+        let site = match answer.status {
+            StatusCode::NOT_FOUND => None,
+            _ => self.read(&answer, wire::site_identifier)?,
+        };
+        self.session.keep_site(site.as_deref()).await;
+        Ok(site)
     }
 
     pub(crate) async fn site_state(&self) -> Result<SiteState, Error> {
@@ -152,7 +161,8 @@ impl Api {
             .map_err(|failure| failure.error)
     }
 
-    /// Sends with the present pass; once more with a new one where the ZVM turned it away.
+    /// Sends with the present pass; once more with a new one where the ZVM turned it away. A pass that was kept may also
+    /// say less of its user than is true by now.
     async fn send(&self, method: Method, url: Url, body: Option<&Value>) -> Result<Answer, Failure> {
         let mut stale = None;
         loop {
@@ -168,7 +178,12 @@ impl Api {
                 identity: pass.identity(),
             };
             let answer = self.http.send(ask).await?;
-            if answer.status != StatusCode::UNAUTHORIZED || stale.is_some() {
+            let turned_away = match answer.status {
+                StatusCode::UNAUTHORIZED => true,
+                StatusCode::FORBIDDEN => pass.is_kept(),
+                _ => false,
+            };
+            if !turned_away || stale.is_some() {
                 return Ok(answer);
             }
             stale = Some(pass.number());

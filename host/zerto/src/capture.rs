@@ -13,6 +13,7 @@ use crate::api::Insert;
 use crate::clock;
 use crate::error::Error;
 use crate::journal;
+use crate::meter::Phase;
 use crate::model::Checkpoint;
 use crate::wire::{Entry, Task};
 
@@ -35,9 +36,9 @@ pub(crate) struct Capture<'a> {
 struct Progress {
     /// When the insert was last sent.
     sent: Option<Instant>,
-    /// When the insert was first answered, or its answer given up.
-    waiting: Option<Instant>,
     cadence: Option<Duration>,
+    /// When the journal promises its next checkpoint, as far as it does.
+    due: Option<Instant>,
 }
 
 impl<'a> Capture<'a> {
@@ -63,28 +64,24 @@ impl<'a> Capture<'a> {
             .unwrap_or_else(|_| Err(self.timed_out()))
     }
 
-    /// How long the insert took to be answered, or has taken until now.
-    pub(crate) fn insert_time(&self) -> Duration {
-        self.progress().waiting.unwrap_or_else(Instant::now) - self.begun
-    }
-
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn insert_and_wait(&self) -> Result<Checkpoint, Error> {
-        let Some(task) = self.insert().await? else {
-            return self.recover().await;
-        };
-        self.wait(Some(&task)).await
+        let task = self.insert().await?;
+        let _timing = self.zvm.api.http.meter.start(Phase::Journal);
+        match task {
+            Some(task) => self.wait(Some(&task)).await,
+            None => self.recover().await,
+        }
     }
 
     /// Sends the insert; none where its answer was lost.
     async fn insert(&self) -> Result<Option<String>, Error> {
         self.progress().sent = Some(Instant::now());
-        let insert = self.zvm.api.insert(self.vpg, self.tag).await?;
-        self.progress().waiting.get_or_insert_with(Instant::now);
-        Ok(match insert {
+        let _timing = self.zvm.api.http.meter.start(Phase::Insert);
+        Ok(match self.zvm.api.insert(self.vpg, self.tag).await? {
             Insert::Accepted(task) => Some(task),
             Insert::Lost => None,
         })
@@ -158,21 +155,14 @@ impl<'a> Capture<'a> {
     async fn read_journal(&self) -> Result<Option<Checkpoint>, Error> {
         let entries = self.zvm.read_journal(self.vpg, self.begun).await?;
         if let Some(cadence) = journal::cadence(&entries) {
-            self.progress().cadence = Some(cadence);
+            let clock = self.zvm.clock().await?;
+            let due = journal::latest(&entries).and_then(|latest| clock.moment(latest)?.checked_add(cadence));
+            let mut progress = self.progress();
+            (progress.cadence, progress.due) = (Some(cadence), due);
         }
         journal::find(&entries, self.tag)
-            .map(|entry| self.checkpoint(entry))
+            .map(|entry| checkpoint(self.vpg, self.tag, entry))
             .transpose()
-    }
-
-    fn checkpoint(&self, entry: &Entry) -> Result<Checkpoint, Error> {
-        let identifier = entry.identifier.clone();
-        Ok(Checkpoint {
-            identifier: identifier.ok_or_else(|| Error::malformed("a checkpoint without an identifier"))?,
-            vpg_identifier: self.vpg.to_owned(),
-            tag: self.tag.to_owned(),
-            time: entry.time.map(clock::format).unwrap_or_default(),
-        })
     }
 
     /// Follows the task, and comes back only if it fails. A task that cannot be asked for is no failure, and neither is
@@ -188,8 +178,13 @@ impl<'a> Capture<'a> {
     }
 
     fn interval(&self) -> Duration {
-        let progress = *self.progress();
-        journal::interval(progress.sent.unwrap_or(self.begun).elapsed(), progress.cadence)
+        let Progress { sent, cadence, due } = *self.progress();
+        let (now, elapsed) = (Instant::now(), sent.unwrap_or(self.begun).elapsed());
+        let until = due.map(|due| journal::Until {
+            left: due.saturating_duration_since(now),
+            overdue: now.saturating_duration_since(due),
+        });
+        journal::interval(elapsed, cadence, until)
     }
 
     fn timed_out(&self) -> Error {
@@ -208,4 +203,15 @@ impl<'a> Capture<'a> {
             self.tag
         ))
     }
+}
+
+/// What is told of an entry.
+pub(crate) fn checkpoint(vpg: &str, tag: &str, entry: &Entry) -> Result<Checkpoint, Error> {
+    let identifier = entry.identifier.clone();
+    Ok(Checkpoint {
+        identifier: identifier.ok_or_else(|| Error::malformed("a checkpoint without an identifier"))?,
+        vpg_identifier: vpg.to_owned(),
+        tag: tag.to_owned(),
+        time: entry.time.map(clock::format).unwrap_or_default(),
+    })
 }

@@ -20,6 +20,17 @@ impl ServerClock {
             .saturating_add(passed(self.read, moment))
             .saturating_sub(passed(moment, self.read))
     }
+
+    /// The moment of ours at a time of the ZVM's; none where that is too long ago for us to have one.
+    pub(crate) fn moment(&self, time: OffsetDateTime) -> Option<Instant> {
+        let since = time - self.time;
+        let distance = since.unsigned_abs();
+        if since.is_negative() {
+            self.read.checked_sub(distance)
+        } else {
+            self.read.checked_add(distance)
+        }
+    }
 }
 
 /// Reads a time as Zerto writes it: RFC 3339 in 10.x, sometimes without a zone (UTC then), `/Date(1520423877045)/` in
@@ -56,6 +67,18 @@ pub(crate) fn format(time: OffsetDateTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_of_the_zvms_is_a_moment_of_ours() {
+        let clock = ServerClock {
+            time: OffsetDateTime::UNIX_EPOCH,
+            read: Instant::now(),
+        };
+        for seconds in [-3, 0, 5] {
+            let time = clock.time + time::Duration::seconds(seconds);
+            assert_eq!(clock.at(clock.moment(time).unwrap()), time);
+        }
+    }
 
     #[test]
     fn every_form_of_a_time_is_the_same_time() {

@@ -15,6 +15,8 @@ const MOST_GAPS: usize = 20;
 const FEWEST_GAPS: usize = 2;
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
 const LONGEST_INTERVAL: Duration = Duration::from_secs(6);
+/// The bounds of the pause where a checkpoint is due.
+const CLOSE_INTERVALS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// The `startDate` for a journal that is asked at this time of the ZVM's.
 pub(crate) fn start_date(server_time: OffsetDateTime) -> String {
@@ -43,11 +45,39 @@ pub(crate) fn cadence(entries: &[Entry]) -> Option<Duration> {
     Some(gaps[gaps.len() / 2])
 }
 
-/// The pause before the journal is asked again. A checkpoint is noticed within a tenth of the cadence (7 % and a round
-/// trip) or 250 ms, whichever is longer, without asking more often than that takes.
-pub(crate) fn interval(elapsed: Duration, cadence: Option<Duration>) -> Duration {
-    let span = cadence.map_or(elapsed, |cadence| cadence.min(elapsed));
-    span.mul_f64(0.07).clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL)
+/// The time of the latest checkpoint.
+pub(crate) fn latest(entries: &[Entry]) -> Option<OffsetDateTime> {
+    entries.iter().filter_map(|entry| entry.time).max()
+}
+
+/// How far away the next checkpoint is that the cadence promises; one of the two is zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Until {
+    pub(crate) left: Duration,
+    pub(crate) overdue: Duration,
+}
+
+/// The pause before the journal is asked again.
+///
+/// A checkpoint is noticed within a tenth of the cadence (9 % and a round trip) or 250 ms, whichever is longer; it need
+/// not wait for the VPG's next one. Around the moment for which that one is promised it is looked for more often: times
+/// are to the second, so the promise is kept within one, or a tenth of the cadence.
+pub(crate) fn interval(elapsed: Duration, cadence: Option<Duration>, until: Option<Until>) -> Duration {
+    let Some(cadence) = cadence else {
+        return elapsed.mul_f64(0.07).clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL);
+    };
+    let usual = cadence
+        .mul_f64(0.09)
+        .min(elapsed / 2)
+        .clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL);
+    let close = cadence.mul_f64(0.02).clamp(CLOSE_INTERVALS.0, CLOSE_INTERVALS.1);
+    match until {
+        Some(until) if until.left.is_zero() && until.overdue <= Duration::from_secs(1).max(cadence / 10) => {
+            close.min(usual)
+        }
+        Some(until) if !until.left.is_zero() => usual.min(until.left.max(close)),
+        _ => usual,
+    }
 }
 
 /// The pause after this many failures in a row, longer each time.
@@ -130,18 +160,39 @@ mod tests {
 
     #[test]
     fn a_checkpoint_is_noticed_within_a_tenth_of_the_cadence() {
+        let until = |left, overdue| {
+            Some(Until {
+                left: ms(left),
+                overdue: ms(overdue),
+            })
+        };
         for cadence in [1, 200, 2500, 3000, 5000, 30_000, 80_000, 128_000, 600_000] {
             let allowed = ms(cadence / 10).max(ms(250));
             for elapsed in [0, 100, 5000, 100_000, 3_000_000] {
-                let pause = interval(ms(elapsed), Some(ms(cadence)));
-                assert!(
-                    pause < allowed && pause >= SHORTEST_INTERVAL && pause <= LONGEST_INTERVAL,
-                    "{cadence}"
-                );
+                for until in [
+                    None,
+                    until(cadence / 2, 0),
+                    until(1, 0),
+                    until(0, 500),
+                    until(0, 900_000),
+                ] {
+                    let pause = interval(ms(elapsed), Some(ms(cadence)), until);
+                    assert!(
+                        pause < allowed && pause >= ms(100) && pause <= LONGEST_INTERVAL,
+                        "{cadence} {elapsed} {until:?}: {pause:?}"
+                    );
+                }
             }
         }
-        assert_eq!(interval(ms(10_000), None), ms(700));
-        assert_eq!(interval(ms(2000), Some(ms(128_000))), SHORTEST_INTERVAL);
+        assert_eq!(interval(ms(10_000), None, None), ms(700));
+        assert_eq!(interval(ms(300), Some(ms(128_000)), None), SHORTEST_INTERVAL);
+        // A cadence of 5 s: long pauses, then up to the promised moment, then short ones, then as before.
+        let five = |until| interval(ms(4000), Some(ms(5000)), until);
+        assert_eq!(five(until(2000, 0)), ms(450));
+        assert_eq!(five(until(300, 0)), ms(300));
+        assert_eq!(five(until(20, 0)), ms(100));
+        assert_eq!(five(until(0, 900)), ms(100));
+        assert_eq!(five(until(0, 1100)), ms(450));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod clock;
 mod error;
 mod http;
 mod journal;
+mod kept;
 mod login;
 mod meter;
 mod model;
@@ -23,10 +24,12 @@ mod settings;
 mod tls;
 mod wire;
 
-use std::future::Future;
+use std::convert::Infallible;
+use std::future::{Future, pending};
+use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::future::{join_all, join3};
+use futures_util::future::{Either, join, join_all, select};
 use reqwest::StatusCode;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
@@ -40,8 +43,12 @@ use crate::wire::Entry;
 pub use crate::certificate::Certificate;
 pub use crate::checkup::Permission;
 pub use crate::error::Error;
+pub use crate::kept::Keeper;
 pub use crate::model::{Checkpoint, Direction, SiteState, Timings, VmRow, VpgState};
 pub use crate::settings::{Login, Secret, Settings, Trust};
+
+/// By how much a checkpoint may seem older than the moment after which it was taken.
+const CONFIRM_SLACK: time::Duration = time::Duration::seconds(2);
 
 /// One ZVM. Logs in at the first question and remembers what does not change.
 pub struct Zvm {
@@ -132,20 +139,18 @@ impl Zvm {
                 unique.push(vpg);
             }
         }
-        let begun = Instant::now();
         let captures: Vec<_> = unique.iter().map(|vpg| Capture::new(self, vpg, tag)).collect();
-        let results = join_all(captures.iter().map(Capture::run)).await;
-
-        let inserts = captures
-            .iter()
-            .map(Capture::insert_time)
-            .max()
-            .unwrap_or_default();
-        self.api.http.meter.add(Phase::Insert, inserts);
-        self.api
-            .http
-            .meter
-            .add(Phase::Journal, begun.elapsed().saturating_sub(inserts));
+        // The journal is read by the ZVM's clock, which is asked for while the inserts are answered. Where it cannot be
+        // had, the journal's first reader tries again and says why.
+        let clock = async {
+            let _ = self.clock().await;
+            pending::<Infallible>().await
+        };
+        let all = join_all(captures.iter().map(Capture::run));
+        let results = match select(pin!(all), pin!(clock)).await {
+            Either::Left((results, _)) => results,
+            Either::Right((never, _)) => match never {},
+        };
         let result = |vpg| {
             unique
                 .iter()
@@ -156,15 +161,52 @@ impl Zvm {
         vpgs.iter().filter_map(result).collect()
     }
 
+    /// The checkpoint with this tag, where it stands in the VPG's journal and was taken after this moment: what another
+    /// process inserted and has seen, seen by this one.
+    ///
+    /// Moments are compared by the ZVM's clock, whose checkpoints are dated to the second and whose reading is late by up
+    /// to a round trip; a checkpoint that is up to two seconds older passes for that.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`]; [`Error::NotFound`] where the ZVM knows no such VPG.
+    pub async fn confirm(
+        &self,
+        vpg: &str,
+        tag: &str,
+        after: std::time::Instant,
+    ) -> Result<Option<Checkpoint>, Error> {
+        self.in_time(async {
+            let _timing = self.api.http.meter.start(Phase::Journal);
+            let earliest = self.clock().await?.at(after.into()).saturating_sub(CONFIRM_SLACK);
+            let entries = self.api.journal(vpg, &clock::format(earliest)).await?;
+            let entry =
+                journal::find(&entries, tag).filter(|entry| entry.time.is_some_and(|time| time >= earliest));
+            entry
+                .map(|entry| capture::checkpoint(vpg, tag, entry))
+                .transpose()
+        })
+        .await
+    }
+
+    /// Reads the ZVM's clock, where that has not been done: for a [`confirm`](Self::confirm) that will follow.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`].
+    pub async fn read_clock(&self) -> Result<(), Error> {
+        self.in_time(self.clock()).await.map(drop)
+    }
+
     /// How long the parts took so far, and how many requests there were.
     pub fn timings(&self) -> Timings {
         self.api.http.meter.read()
     }
 
-    /// Asks for VMs and, beside that, for what a direction and a later capture need: no round trip of its own.
+    /// Asks for VMs and, beside that, for what a direction needs: no round trip of its own.
     async fn look_up(&self, filter: (&str, &str), missed: &[StatusCode]) -> Result<Vec<VmRow>, Error> {
         self.ask(async {
-            let (vms, site, _) = join3(self.api.vms(filter), self.site(), self.clock()).await;
+            let (vms, site) = join(self.api.vms(filter), self.site()).await;
             let answer = vms?;
             if missed.contains(&answer.status) {
                 return Ok(Vec::new());
@@ -206,10 +248,8 @@ impl Zvm {
     async fn ask<T>(&self, question: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         self.in_time(async {
             self.api.log_in().await?;
-            let begun = Instant::now();
-            let answer = question.await;
-            self.api.http.meter.add(Phase::LookUp, begun.elapsed());
-            answer
+            let _timing = self.api.http.meter.start(Phase::LookUp);
+            question.await
         })
         .await
     }

@@ -1,4 +1,5 @@
-//! Being somebody to the ZVM: tokens and sessions, renewed before they end.
+//! Being somebody to the ZVM: tokens and sessions, renewed before they end, and kept for the next process where that is
+//! wanted.
 
 use std::time::Duration;
 
@@ -7,9 +8,11 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
+use zeroize::Zeroizing;
 
 use crate::error::Error;
 use crate::http::{Answer, Ask, Body, Http, Identity};
+use crate::kept::{Kept, Shelf};
 use crate::meter::Phase;
 use crate::settings::{Login, Secret};
 use crate::wire;
@@ -19,6 +22,8 @@ const SESSION_PATH: [&str; 3] = ["v1", "session", "add"];
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-zerto-session");
 /// A token is renewed when this much of its life is left, or a quarter of it, whichever is less.
 const RENEWAL: Duration = Duration::from_secs(10);
+/// How long a Windows session is kept. It ends after 30 minutes without use, by Zerto's help.
+const SESSION_KEPT: Duration = Duration::from_secs(25 * 60);
 
 /// What a request carries to be let in.
 #[derive(Clone)]
@@ -31,6 +36,8 @@ pub(crate) struct Pass {
     renew: Option<Instant>,
     /// Tells this pass from the ones before and after it.
     number: u64,
+    /// Whether an earlier process got it.
+    kept: bool,
 }
 
 impl Pass {
@@ -46,6 +53,11 @@ impl Pass {
         self.number
     }
 
+    /// Whether an earlier process got it. What has changed since then is not in it.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept
+    }
+
     /// A pass that counts from a moment on, for so long.
     fn new(name: HeaderName, value: &str, counts: Option<(Instant, Duration)>) -> Result<Self, Error> {
         let mut value = HeaderValue::from_str(value)
@@ -57,13 +69,45 @@ impl Pass {
             life: counts.map(|(_, life)| life),
             renew: counts.map(|(begun, life)| begun + life.saturating_sub(RENEWAL.min(life / 4))),
             number: 0,
+            kept: false,
+        })
+    }
+
+    fn from_kept(kept: &Kept, http: &Http) -> Option<Self> {
+        let name = match kept.header.as_str() {
+            "authorization" => AUTHORIZATION,
+            "x-zerto-session" => SESSION_HEADER,
+            _ => return None,
+        };
+        let token = kept.value.strip_prefix(BEARER).unwrap_or(&kept.value);
+        http.hide(Secret::new(token));
+        let pass = Self::new(name, &kept.value, None).ok()?;
+        Some(Self {
+            life: Some(kept.life),
+            renew: Instant::now().checked_add(kept.life),
+            kept: true,
+            ..pass
+        })
+    }
+
+    /// As it is kept from now on.
+    fn to_keep(&self, site: Option<Option<String>>) -> Option<Kept> {
+        let life = self.renew.map_or(SESSION_KEPT, |renew| renew - Instant::now());
+        Some(Kept {
+            header: self.name.as_str().to_owned(),
+            value: Zeroizing::new(self.value.to_str().ok()?.to_owned()),
+            life,
+            site,
         })
     }
 }
 
+const BEARER: &str = "Bearer ";
+
 /// The present pass, one for all requests.
 pub(crate) struct Session {
     login: Login,
+    shelf: Shelf,
     state: Mutex<State>,
 }
 
@@ -73,12 +117,17 @@ struct State {
     /// A log-in that was refused once is refused for good: trying again locks accounts.
     refused: Option<Error>,
     count: u64,
+    /// Whether the shelf was looked at.
+    looked: bool,
+    /// What an earlier process was told of the site.
+    site: Option<Option<String>>,
 }
 
 impl Session {
-    pub(crate) fn new(login: Login) -> Self {
+    pub(crate) fn new(login: Login, shelf: Shelf) -> Self {
         Self {
             login,
+            shelf,
             state: Mutex::default(),
         }
     }
@@ -90,24 +139,31 @@ impl Session {
         if let Some(error) = &state.refused {
             return Err(error.clone());
         }
+        if !std::mem::replace(&mut state.looked, true)
+            && let Some(kept) = self.shelf.load()
+            && let Some(pass) = Pass::from_kept(&kept, http)
+        {
+            state.site = kept.site;
+            state.hold(pass);
+        }
         if let Some(pass) = &state.pass
             && stale != Some(pass.number)
             && pass.renew.is_none_or(|renew| Instant::now() < renew)
         {
             return Ok(pass.clone());
         }
-        let begun = Instant::now();
+        if state.pass.as_ref().is_some_and(Pass::is_kept) {
+            self.shelf.discard();
+        }
+        let timing = http.meter.start(Phase::LogIn);
         let new = self.log_in(http).await;
-        http.meter.add(Phase::LogIn, begun.elapsed());
+        drop(timing);
         match new {
             Ok(pass) => {
-                state.count += 1;
-                let pass = Pass {
-                    number: state.count,
-                    ..pass
-                };
-                state.pass = Some(pass.clone());
-                Ok(pass)
+                if let Some(kept) = pass.to_keep(state.site.clone()) {
+                    self.shelf.store(&kept);
+                }
+                Ok(state.hold(pass))
             }
             Err(error) => {
                 if matches!(error, Error::Unauthorized(_)) {
@@ -115,6 +171,24 @@ impl Session {
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// What an earlier process was told of the site, where the log-in is that process's too.
+    pub(crate) async fn site(&self) -> Option<Option<String>> {
+        self.state.lock().await.site.clone()
+    }
+
+    /// Keeps what the ZVM says of its site, with the log-in and as long.
+    pub(crate) async fn keep_site(&self, site: Option<&str>) {
+        let mut state = self.state.lock().await;
+        state.site = Some(site.map(str::to_owned));
+        let kept = state
+            .pass
+            .as_ref()
+            .and_then(|pass| pass.to_keep(state.site.clone()));
+        if let Some(kept) = kept {
+            self.shelf.store(&kept);
         }
     }
 
@@ -151,6 +225,19 @@ impl Session {
     }
 }
 
+impl State {
+    /// Makes a pass the present one.
+    fn hold(&mut self, pass: Pass) -> Pass {
+        self.count += 1;
+        let pass = Pass {
+            number: self.count,
+            ..pass
+        };
+        self.pass = Some(pass.clone());
+        pass
+    }
+}
+
 /// Logs in at the Linux appliance.
 async fn token(http: &Http, form: &[(&str, &str)]) -> Result<Pass, Error> {
     // The life is counted from before the request, so that it never ends later here than there.
@@ -166,7 +253,7 @@ async fn token(http: &Http, form: &[(&str, &str)]) -> Result<Pass, Error> {
     let token =
         wire::token(&answer.body).map_err(|why| Error::malformed(format!("{}: {why}", answer.name)))?;
     http.hide(Secret::new(token.text.clone()));
-    let bearer = format!("Bearer {}", token.text);
+    let bearer = format!("{BEARER}{}", token.text);
     Pass::new(AUTHORIZATION, &bearer, Some((begun, token.life)))
 }
 

@@ -2,9 +2,13 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
+
+use crate::kept::Keeper;
 
 /// Everything that a [`Zvm`](crate::Zvm) needs to know.
 #[derive(Clone, Debug)]
@@ -20,6 +24,8 @@ pub struct Settings {
     pub deadline: Instant,
     /// No capture takes longer, whatever the cadence.
     pub longest_wait: Duration,
+    /// What keeps a log-in for the next process; none where each one logs in.
+    pub keeper: Option<Arc<dyn Keeper>>,
 }
 
 /// The three ways into a ZVM.
@@ -96,6 +102,37 @@ impl fmt::Display for Secret {
     }
 }
 
+impl Settings {
+    /// Tells apart what a log-in is good for: which ZVM, as whom, trusted by what. The secret is no part of it: a digest of
+    /// it would lie in a file.
+    pub(crate) fn binding(&self) -> String {
+        let trust = match &self.trust {
+            Trust::System => "system".to_owned(),
+            Trust::CaFile(path) => format!("ca {}", path.display()),
+            Trust::Pin(pin) => format!("pin {}", hex(pin)),
+            Trust::Nothing => "nothing".to_owned(),
+        };
+        let login = match &self.login {
+            Login::Password {
+                client_id, username, ..
+            } => ["password", client_id, username],
+            Login::ClientCredentials { client_id, .. } => ["client-credentials", client_id, ""],
+            Login::WindowsSession { username, .. } => ["windows-session", "", username],
+        };
+        let mut digest = Sha256::new();
+        for part in [self.url.trim(), &trust].into_iter().chain(login) {
+            // With its length, so that no two settings read the same when strung together.
+            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(part);
+        }
+        hex(&digest.finalize())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Login {
     /// The secret itself, and the forms in which a server that echoes a request would give it back.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
@@ -136,9 +173,8 @@ fn basic(username: &str, password: &Secret) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_secret_shows_nothing() {
-        let settings = Settings {
+    fn settings() -> Settings {
+        Settings {
             url: "https://zvm".into(),
             login: Login::Password {
                 client_id: "zerto-client".into(),
@@ -148,7 +184,61 @@ mod tests {
             trust: Trust::System,
             deadline: Instant::now(),
             longest_wait: Duration::from_secs(1),
+            keeper: None,
+        }
+    }
+
+    #[test]
+    fn a_log_in_is_bound_to_everything_that_it_rests_on_but_the_secret() {
+        let password = |client_id: &str, username: &str, password: &str| Login::Password {
+            client_id: client_id.into(),
+            username: username.into(),
+            password: Secret::new(password),
         };
+        let with = |url: &str, login, trust| Settings {
+            url: url.into(),
+            login,
+            trust,
+            ..settings()
+        };
+        let same = with(
+            "https://zvm ",
+            password("zerto-client", "admin", "new"),
+            Trust::System,
+        );
+        assert_eq!(same.binding(), settings().binding());
+        let right = || password("zerto-client", "admin", "");
+        let others = [
+            with("https://zvn", right(), Trust::System),
+            with(
+                "https://zvm",
+                password("zerto-clien", "tadmin", ""),
+                Trust::System,
+            ),
+            with("https://zvm", password("zerto-client", "root", ""), Trust::System),
+            with("https://zvm", right(), Trust::Nothing),
+            with("https://zvm", right(), Trust::Pin([0; 32])),
+            with("https://zvm", right(), Trust::Pin([1; 32])),
+            with("https://zvm", right(), Trust::CaFile("/a".into())),
+            with(
+                "https://zvm",
+                Login::WindowsSession {
+                    username: "admin".into(),
+                    password: Secret::new(""),
+                },
+                Trust::System,
+            ),
+        ];
+        let mut bindings: Vec<_> = others.iter().map(Settings::binding).collect();
+        bindings.push(settings().binding());
+        bindings.sort();
+        bindings.dedup();
+        assert_eq!(bindings.len(), others.len() + 1);
+    }
+
+    #[test]
+    fn a_secret_shows_nothing() {
+        let settings = settings();
         let shown = format!("{settings:?} {}", Secret::new("p\"ä\\ß"));
         assert!(shown.contains("admin"));
         assert!(!shown.contains('ä') && !shown.contains('ß'), "{shown}");

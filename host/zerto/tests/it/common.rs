@@ -20,6 +20,7 @@ pub(crate) fn settings(sim: &Sim) -> Settings {
         trust: Trust::Pin(sha256(&sim.certificate_sha256())),
         deadline: Instant::now() + Duration::from_secs(60),
         longest_wait: Duration::from_secs(50),
+        keeper: None,
     }
 }
 

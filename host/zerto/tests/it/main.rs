@@ -5,6 +5,7 @@
 mod capture;
 mod checkup;
 mod common;
+mod kept;
 mod log_in;
 mod look_up;
 mod recovery;
