@@ -3,6 +3,7 @@
 mod care;
 mod init;
 mod policy;
+mod receipts;
 mod replay;
 mod shell;
 mod trial;
@@ -88,6 +89,8 @@ enum Command {
         after_help = "Example:\n  holdpoint case ~/.local/state/holdpoint/records --call toolu_01ABC --out cases/power.toml"
     )]
     Case(replay::CaseArguments),
+    /// Shows, verifies and exports the receipts of what was decided and seen.
+    Receipts(receipts::ReceiptsArguments),
     /// The session tally: how many of a session's tool calls failed.
     #[command(subcommand)]
     Session(Session),
@@ -211,6 +214,9 @@ pub fn run(started: Instant) -> ExitCode {
         Ok(Arguments {
             command: Some(Command::Man { directory }),
         }) => shell::man(&directory),
+        Ok(Arguments {
+            command: Some(Command::Receipts(arguments)),
+        }) => receipts::run(arguments),
         Err(error) => {
             // Help and version go to standard output and are no error; the rest is one, also for a hook.
             let code = if error.use_stderr() {

@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::doctor::{self, Examination, Finding, Options, Severity};
 use crate::history::{Backwards, Decision};
-use crate::hook;
 use crate::policy::load;
 use crate::terminal::{Cell, Table, Terminal, Tone};
 use crate::text::clean_line;

@@ -100,6 +100,8 @@ pub enum FaultKind {
     Record,
     /// The shadow cannot decide.
     Shadow,
+    /// The receipt cannot be written.
+    Receipt,
     /// The answer cannot be delivered.
     Answer,
     /// The host itself failed: a panic, a signal.
@@ -108,7 +110,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// Every kind there is.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Event,
         Self::Harness,
         Self::Configuration,
@@ -118,6 +120,7 @@ impl FaultKind {
         Self::Session,
         Self::Record,
         Self::Shadow,
+        Self::Receipt,
         Self::Answer,
         Self::Host,
     ];
@@ -134,6 +137,7 @@ impl FaultKind {
             Self::Session => "session",
             Self::Record => "record",
             Self::Shadow => "shadow",
+            Self::Receipt => "receipt",
             Self::Answer => "answer",
             Self::Host => "host",
         }

@@ -194,7 +194,7 @@ fn hooks(label: &str, program: &Path, world: &Rc<World>) -> Vec<Subject> {
     after["tool_response"] = "done".into();
     let large = json!({ "text": "x".repeat(20 * 1024 * 1024) });
 
-    vec![
+    let mut subjects = vec![
         hook("read-only call", &read_only()),
         Subject {
             says: Some("\"ask\""),
@@ -227,7 +227,18 @@ fn hooks(label: &str, program: &Path, world: &Rc<World>) -> Vec<Subject> {
             every: 2,
             ..hook("mutating call, checkpoint seen at once", &power_off)
         },
-    ]
+    ];
+    subjects.extend(
+        [
+            ("read-only call, with a receipt (audit)", "audit"),
+            ("read-only call, with a receipt on the disk (gate)", "gate"),
+        ]
+        .map(|(name, mode)| {
+            let world = Rc::new(with_receipts(program, mode));
+            Subject::new(format!("{label}{name}"), &world, program, &read_only())
+        }),
+    );
+    subjects
 }
 
 /// A read-only call with a policy that is installed.
@@ -239,4 +250,17 @@ fn with_policy(label: &str, program: &Path, policy: &Installed) -> Subject {
         gated: true,
         ..Subject::new(name, &world, &world.path("bin/holdpoint"), &read_only())
     }
+}
+
+/// A world whose decisions get receipts.
+fn with_receipts(program: &Path, mode: &str) -> World {
+    let world = World::without_zvm();
+    world.configure(&format!("receipts.mode = '{mode}'"));
+    let mut keygen = world.command(&program.to_string_lossy());
+    let status = keygen
+        .args(["receipts", "keygen"])
+        .output()
+        .map(|output| output.status);
+    assert!(status.expect("the program starts").success(), "a key is made");
+    world
 }

@@ -29,6 +29,8 @@ mod process;
 #[cfg(target_os = "linux")]
 mod readonly;
 #[cfg(unix)]
+mod receipts;
+#[cfg(unix)]
 mod recording;
 #[cfg(unix)]
 mod session;

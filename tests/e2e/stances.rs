@@ -6,7 +6,7 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 17] = [
+const TESTS: [(&str, &str); 18] = [
     ("compiling", include_str!("compiling.rs")),
     ("config", include_str!("config.rs")),
     ("daily", include_str!("daily.rs")),
@@ -17,6 +17,7 @@ const TESTS: [(&str, &str); 17] = [
     ("panics", include_str!("panics.rs")),
     ("policies", include_str!("policies.rs")),
     ("process", include_str!("process.rs")),
+    ("receipts", include_str!("receipts.rs")),
     ("recording", include_str!("recording.rs")),
     ("session", include_str!("session.rs")),
     ("shadow", include_str!("shadow.rs")),

@@ -3,6 +3,7 @@
 mod keys;
 mod layers;
 mod legacy;
+mod receipts;
 mod record;
 mod trust;
 mod zerto;
@@ -22,6 +23,7 @@ pub use keys::reference;
 pub use layers::{Places, load};
 pub(crate) use layers::{cache_directory, parse};
 pub(crate) use legacy::Original;
+pub use receipts::{Mode, Receipts};
 pub use record::{Record, Shadow};
 pub use trust::{Key, Require, SignatureRule};
 pub use zerto::{LoginKind, Zerto};
@@ -43,6 +45,8 @@ pub struct Config {
     pub session: Session,
     /// Records of decisions.
     pub record: Record,
+    /// The receipts.
+    pub receipts: Receipts,
 }
 
 /// The policy, what it may use, and what it is told.
@@ -210,6 +214,8 @@ impl Config {
             ("log.path", self.log.path.as_deref()),
             ("session.directory", self.session.directory.as_deref()),
             ("record.directory", self.record.directory.as_deref()),
+            ("receipts.directory", self.receipts.directory.as_deref()),
+            ("receipts.key", self.receipts.key.as_deref()),
         ];
         let catalogs = self
             .policy
