@@ -1,3 +1,42 @@
-//! The evidence: signed, hash-linked receipts of what was decided and seen.
+//! The evidence: signed, hash-linked receipts of what was decided and seen, checkable by others.
+//!
+//! A receipt is `{payload, signature{alg, kid, sig}}`: a canonical JSON payload (RFC 8785) under an Ed25519 signature, in
+//! the envelope of draft-farley-acta-signed-receipts as the verifier of PyPI's `asqav` reads it. Every receipt names the
+//! SHA-256 of the payload before it, so that none can be taken out, changed or put elsewhere unseen.
+//!
+//! A [`Decision`] is made before a call and is a verdict; an [`Observation`] is what was seen after it and has none. They
+//! are different types here and on the wire: what mixes them neither compiles nor parses.
+//!
+//! The format, the modes and the verbs are described in `docs/receipts.md`.
 
+mod body;
+mod bound;
+mod calls;
+mod end;
+mod envelope;
+mod error;
+mod files;
+mod keyset;
+mod log;
+mod moment;
 pub mod remote;
+mod verify;
+mod way_back;
+mod wire;
+
+#[cfg(test)]
+mod test_bodies;
+
+pub use crate::body::{
+    Body, Call, Checkpoint, Decision, Event, Machine, Observation, Outcome, Policy, Stance, Verdict,
+};
+pub use crate::bound::{Arguments, Form, Results};
+pub use crate::calls::{CallRecord, Calls, Ending, Filter, Found};
+pub use crate::envelope::{LARGEST_RECEIPT, Receipt, Signature};
+pub use crate::error::{LogError, ReceiptError};
+pub use crate::files::{Line, Reader, Source};
+pub use crate::keyset::{Key, KeySet, KeyStatus};
+pub use crate::log::{Appended, Log, Manner};
+pub use crate::moment::{Moment, NotAMoment};
+pub use crate::verify::{Checked, Part, Report, Trust, verify};
+pub use crate::way_back::{Step, way_back};

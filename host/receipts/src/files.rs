@@ -1,0 +1,318 @@
+//! The log's files: what they are called, who may use them, and how they are read.
+//!
+//! A log is a directory. `000000000001.jsonl` holds receipts from number 1 on, one a line; when it is full, the next one
+//! begins. `lock` is what writers hold. `keys.json` is the key set. `torn-….part` is what was set aside.
+
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::envelope::{LARGEST_RECEIPT, Receipt};
+use crate::error::{LogError, ReceiptError};
+
+/// The key set's name.
+pub(crate) const KEY_SET: &str = "keys.json";
+/// What the name of a segment ends with.
+const SEGMENT: &str = ".jsonl";
+/// What the name of something set aside begins and ends with.
+const TORN: (&str, &str) = ("torn-", ".part");
+/// How long a reader waits for a writer. It can do without: what is being written is then a line without an end.
+const READERS_WAIT: Duration = Duration::from_secs(2);
+
+/// The right to write to a log, or to see it at rest. Ends with the process, however that ends.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the right to write.
+    pub(crate) fn exclusive(directory: &Path, wait: Duration) -> Result<Self, LogError> {
+        let path = directory.join("lock");
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let file = private(&mut options).open(&path);
+        let file = file.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => LogError::NoLog(directory.to_owned()),
+            _ => LogError::file(&path, "opened")(error),
+        })?;
+        if Self::take(|| file.try_lock(), wait).map_err(LogError::file(&path, "locked"))? {
+            Ok(Self { _file: file })
+        } else {
+            Err(LogError::Busy(directory.to_owned()))
+        }
+    }
+
+    /// The right to see the log at rest; none where there is no lock to be had, as in a copy of a log.
+    fn shared(directory: &Path) -> Option<Self> {
+        let file = File::open(directory.join("lock")).ok()?;
+        Self::take(|| file.try_lock_shared(), READERS_WAIT)
+            .ok()?
+            .then_some(Self { _file: file })
+    }
+
+    fn take(attempt: impl Fn() -> Result<(), TryLockError>, wait: Duration) -> io::Result<bool> {
+        let started = Instant::now();
+        let mut pause = Duration::from_micros(100);
+        loop {
+            match attempt() {
+                Ok(()) => return Ok(true),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if started.elapsed() >= wait => return Ok(false),
+                Err(TryLockError::WouldBlock) => thread::sleep(pause),
+            }
+            pause = (2 * pause).min(Duration::from_millis(2));
+        }
+    }
+}
+
+/// One file of receipts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) path: PathBuf,
+}
+
+impl Segment {
+    /// The segment that begins with this receipt.
+    pub(crate) fn of(directory: &Path, first: u64) -> Self {
+        Self {
+            path: directory.join(format!("{first:012}{SEGMENT}")),
+        }
+    }
+
+    /// Those that there are, in their order.
+    pub(crate) fn all(directory: &Path) -> Result<Vec<Self>, LogError> {
+        let is_segment = |name: &str| {
+            let digits = name.strip_suffix(SEGMENT);
+            digits
+                .is_some_and(|digits| digits.len() == 12 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let paths = named(directory, is_segment)?;
+        Ok(paths.into_iter().map(|path| Self { path }).collect())
+    }
+}
+
+/// The files in a directory whose names fit, in the order of their names.
+fn named(directory: &Path, fits: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, LogError> {
+    let listed = || LogError::file(directory, "listed");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).map_err(listed())? {
+        let name = entry.map_err(listed())?.file_name();
+        if name.to_str().is_some_and(&fits) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names.into_iter().map(|name| directory.join(name)).collect())
+}
+
+/// The name for what is set aside: by its digest, so that doing it again after a crash does not do it twice.
+pub(crate) fn torn_name(digest: &holdpoint_artifact::Digest) -> String {
+    format!("{}{:.16}{}", TORN.0, digest.hex(), TORN.1)
+}
+
+/// Where receipts are read: a log's directory, or a file of lines.
+#[derive(Debug, Clone)]
+pub struct Source {
+    pieces: Vec<(PathBuf, u64)>,
+    set_aside: Vec<PathBuf>,
+    key_set: PathBuf,
+}
+
+impl Source {
+    /// Looks at a log's directory, or at a file of lines, as it is now: what is appended later is not read.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be looked at.
+    pub fn open(path: &Path) -> Result<Self, LogError> {
+        let metadata = fs::metadata(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => LogError::NoLog(path.to_owned()),
+            _ => LogError::file(path, "read")(error),
+        })?;
+        if !metadata.is_dir() {
+            return Ok(Self {
+                pieces: vec![(path.to_owned(), metadata.len())],
+                set_aside: Vec::new(),
+                key_set: beside(path),
+            });
+        }
+        let _at_rest = Lock::shared(path);
+        let mut pieces = Vec::new();
+        for Segment { path } in Segment::all(path)? {
+            let length = fs::metadata(&path).map_err(LogError::file(&path, "read"))?.len();
+            pieces.push((path, length));
+        }
+        let is_torn = |name: &str| name.starts_with(TORN.0) && name.ends_with(TORN.1);
+        Ok(Self {
+            pieces,
+            set_aside: named(path, is_torn)?,
+            key_set: path.join(KEY_SET),
+        })
+    }
+
+    /// The files that hold what was set aside.
+    pub fn set_aside(&self) -> &[PathBuf] {
+        &self.set_aside
+    }
+
+    /// Where the key set lies, if there is one.
+    pub fn key_set(&self) -> &Path {
+        &self.key_set
+    }
+
+    /// Reads the lines, from the first to the last.
+    pub fn lines(&self) -> Reader {
+        Reader {
+            rest: self.pieces.clone().into_iter(),
+            open: None,
+        }
+    }
+
+    /// Reads the receipts, from the first to the last. What is no receipt is an error in its place.
+    pub fn receipts(&self) -> impl Iterator<Item = Result<Receipt, LogError>> {
+        self.lines().map(|line| {
+            let line = line?;
+            Ok(Receipt::read(line.text().map_err(LogError::Receipt)?)?)
+        })
+    }
+}
+
+/// The key set that an export puts beside its lines.
+pub(crate) fn beside(lines: &Path) -> PathBuf {
+    lines.with_extension("keys.json")
+}
+
+/// A line as it stands in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Without the line break.
+    pub bytes: Vec<u8>,
+    /// Whether there was a line break.
+    pub ended: bool,
+}
+
+impl Line {
+    /// The line's text.
+    ///
+    /// # Errors
+    ///
+    /// Where it is none, or longer than any receipt.
+    pub fn text(&self) -> Result<&str, ReceiptError> {
+        if self.bytes.len() >= LARGEST_RECEIPT {
+            return Err(ReceiptError::TooLarge(self.bytes.len()));
+        }
+        std::str::from_utf8(&self.bytes).map_err(|error| ReceiptError::Unreadable(error.to_string()))
+    }
+}
+
+/// Reads a source's lines, one at a time.
+#[derive(Debug)]
+pub struct Reader {
+    rest: std::vec::IntoIter<(PathBuf, u64)>,
+    open: Option<(PathBuf, BufReader<io::Take<File>>)>,
+}
+
+impl Iterator for Reader {
+    type Item = Result<Line, LogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some((path, file)) = &mut self.open {
+                match next_line(file) {
+                    Ok(None) => self.open = None,
+                    Ok(Some(line)) => return Some(Ok(line)),
+                    Err(cause) => {
+                        let error = LogError::file(path, "read")(cause);
+                        self.open = None;
+                        return Some(Err(error));
+                    }
+                }
+            }
+            let (path, length) = self.rest.next()?;
+            match File::open(&path) {
+                Ok(file) => self.open = Some((path, BufReader::with_capacity(1 << 16, file.take(length)))),
+                Err(cause) => return Some(Err(LogError::file(&path, "read")(cause))),
+            }
+        }
+    }
+}
+
+/// The next line; of one that is longer than any receipt, only so much that this is seen.
+fn next_line(file: &mut BufReader<io::Take<File>>) -> io::Result<Option<Line>> {
+    let mut bytes = Vec::new();
+    file.take(LARGEST_RECEIPT as u64 + 1)
+        .read_until(b'\n', &mut bytes)?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let ended = bytes.pop_if(|last| *last == b'\n').is_some();
+    if !ended && bytes.len() > LARGEST_RECEIPT {
+        file.skip_until(b'\n')?;
+    }
+    Ok(Some(Line { bytes, ended }))
+}
+
+/// Creates a file in the place of what is there: to be read by its owner, or by everybody.
+pub(crate) fn replace(path: &Path, public: bool) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    if !public {
+        private(&mut options);
+    }
+    options.open(path)
+}
+
+/// Makes the directories up to this one, for their owner only.
+pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Lets files be made for their owner only.
+pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// Whether anybody but this user and the system's can read the file.
+#[cfg(unix)]
+pub(crate) fn readable_by_others(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.mode() & 0o077 != 0 || is_anothers(metadata)
+}
+
+/// Whether anybody but this user and the system's can write the file.
+#[cfg(unix)]
+pub(crate) fn writable_by_others(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.mode() & 0o022 != 0 || is_anothers(metadata)
+}
+
+#[cfg(unix)]
+fn is_anothers(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.uid() != 0 && metadata.uid() != rustix::process::geteuid().as_raw()
+}
+
+/// Kept in access control lists there, which are not read yet.
+#[cfg(not(unix))]
+pub(crate) fn readable_by_others(_: &Metadata) -> bool {
+    false
+}
+
+/// As above.
+#[cfg(not(unix))]
+pub(crate) fn writable_by_others(_: &Metadata) -> bool {
+    false
+}

@@ -1,0 +1,518 @@
+//! The log on a real disk: links, segments, torn ends, keys that change, and what verification makes of all that.
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use holdpoint_artifact::{Digest, KeyPair};
+use holdpoint_receipts::{
+    Body, Calls, Checked, Ending, Event, Filter, Found, KeySet, KeyStatus, Log, LogError, Manner, Outcome,
+    Receipt, Source, Trust, Verdict, verify,
+};
+
+use support::{AUDIT, append, at, begun, decision, observation, report};
+
+const LARGE: u64 = 1 << 20;
+
+fn segments(log: &Log) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = fs::read_dir(&log.directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn lines(log: &Log) -> Vec<String> {
+    let texts = segments(log)
+        .into_iter()
+        .map(|path| fs::read_to_string(path).unwrap());
+    texts
+        .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
+fn keys(log: &Log) -> KeySet {
+    KeySet::read(&log.directory.join("keys.json")).unwrap()
+}
+
+#[test]
+fn links_run_on_across_segments_and_every_answer_is_told_apart() {
+    let home = tempfile::tempdir().unwrap();
+    let log = begun(home.path(), 4_000);
+    let mut last = None;
+    for number in 0..20 {
+        append(&log, &decision(&format!("call-{number}"), Verdict::Pass));
+        last = Some(append(
+            &log,
+            &observation(&format!("call-{number}"), Outcome::Ran),
+        ));
+    }
+    let last = last.unwrap();
+    assert!(segments(&log).len() > 5, "{:?}", segments(&log));
+    let plain = report(&log);
+    assert_eq!(
+        (plain.receipts, plain.decisions, plain.observations),
+        (40, 20, 20)
+    );
+    assert_eq!(
+        (plain.first, plain.last, plain.head),
+        (Some(1), Some(40), Some(last.digest))
+    );
+    assert_eq!(plain.integrity.outcome, Checked::Pass, "{plain:#?}");
+    // What was not checked against anything from elsewhere is not passed.
+    assert_eq!(plain.signer_trust.outcome, Checked::NotChecked);
+    assert_eq!(plain.completeness.outcome, Checked::NotChecked);
+
+    let source = Source::open(&log.directory).unwrap();
+    let known = Trust {
+        keys: Some(keys(&log)),
+        head: Some(last.digest),
+    };
+    let checked = verify(&source, &known).unwrap();
+    assert_eq!(checked.signer_trust.outcome, Checked::Pass, "{checked:#?}");
+    assert_eq!(checked.completeness.outcome, Checked::Pass, "{checked:#?}");
+    assert!(!checked.failed());
+
+    // Cut off at the end: the chain alone cannot tell, who noted the last receipt can.
+    let path = segments(&log).pop().unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let kept = text.trim_end().rfind('\n').map_or(0, |end| end + 1);
+    fs::write(&path, &text[..kept]).unwrap();
+    let cut = verify(&Source::open(&log.directory).unwrap(), &known).unwrap();
+    assert_eq!(cut.integrity.outcome, Checked::Pass, "{cut:#?}");
+    assert_eq!(cut.completeness.outcome, Checked::Fail, "{cut:#?}");
+}
+
+#[test]
+fn an_empty_log_passes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let empty = report(&begun(home.path(), LARGE));
+    for part in [&empty.integrity, &empty.signer_trust, &empty.completeness] {
+        assert_eq!(part.outcome, Checked::NotChecked, "{empty:#?}");
+    }
+}
+
+/// What each kind of tampering comes to.
+#[test]
+fn tampering_is_found_and_told_where_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let log = begun(home.path(), LARGE);
+    for number in 0..6 {
+        append(&log, &decision(&format!("call-{number}"), Verdict::Deny));
+    }
+    let path = segments(&log).remove(0);
+    let good = lines(&log);
+    let check = |lines: Vec<String>, wanted: (Checked, Checked), words: &str| {
+        fs::write(&path, lines.join("\n") + "\n").unwrap();
+        let report = report(&log);
+        let found = (report.integrity.outcome, report.completeness.outcome);
+        assert_eq!(found, wanted, "{report:#?}");
+        let told = [report.integrity.found, report.completeness.found]
+            .concat()
+            .join("\n");
+        assert!(told.contains(words), "{words} not in {told}");
+    };
+    let fails = (Checked::Fail, Checked::NotChecked);
+    let changed = |index: usize, from: &str, to: &str| {
+        let mut lines = good.clone();
+        lines[index] = lines[index].replacen(from, to, 1);
+        assert_ne!(lines, good);
+        lines
+    };
+    check(changed(2, "call-2", "call-9"), fails, "receipt 3: its signature");
+    // Another text for the same JSON is not what was signed.
+    check(
+        changed(2, "\"seq\":3", "\"seq\": 3"),
+        fails,
+        "receipt 3: its signature",
+    );
+    check(
+        changed(2, "\"seq\":3", "\"seq\":3,\"seq\":3"),
+        (Checked::Fail, Checked::Fail),
+        "line 3:",
+    );
+    check(
+        changed(0, &"0".repeat(64), &"1".repeat(64)),
+        fails,
+        "the first by its number",
+    );
+
+    let mut removed = good.clone();
+    removed.remove(2);
+    check(removed, (Checked::Fail, Checked::Fail), "receipt 3 is missing");
+    let mut beginning = good.clone();
+    beginning.drain(..2);
+    check(
+        beginning,
+        (Checked::Pass, Checked::Fail),
+        "receipts 1 to 2 are missing",
+    );
+    let mut swapped = good.clone();
+    swapped.swap(2, 3);
+    check(
+        swapped,
+        (Checked::Fail, Checked::Fail),
+        "receipt 4 does not continue 2",
+    );
+    let mut twice = good.clone();
+    twice.insert(2, good[1].clone());
+    check(twice, fails, "receipt 2 stands after 2");
+    let mut moved = good.clone();
+    let signature = |line: &str| line.rsplit_once("\"sig\":").unwrap().1.to_owned();
+    moved[2] = good[2].replace(&signature(&good[2]), &signature(&good[3]));
+    check(moved, fails, "receipt 3: its signature");
+    let mut garbage = good.clone();
+    garbage[3] = "{}".into();
+    check(garbage, (Checked::Fail, Checked::Fail), "line 4: not a receipt");
+    check(good.clone(), (Checked::Pass, Checked::NotChecked), "6 receipts");
+}
+
+/// A whole log made anew with a key of one's own is in order by itself, and not by who signed it.
+#[test]
+fn a_log_made_anew_with_another_key_is_not_trusted() {
+    let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (log, forged) = (begun(home.path(), LARGE), begun(other.path(), LARGE));
+    append(&log, &decision("call-1", Verdict::Deny));
+    append(&forged, &decision("call-1", Verdict::Pass));
+    let source = Source::open(&forged.directory).unwrap();
+    let trust = Trust {
+        keys: Some(keys(&log)),
+        head: None,
+    };
+    let report = verify(&source, &trust).unwrap();
+    assert_eq!(report.integrity.outcome, Checked::Pass, "{report:#?}");
+    assert_eq!(report.signer_trust.outcome, Checked::Fail, "{report:#?}");
+    // Without its key set nothing is known of the key: that is not "pass".
+    fs::remove_file(forged.directory.join("keys.json")).unwrap();
+    let unknown = verify(&Source::open(&forged.directory).unwrap(), &Trust::default()).unwrap();
+    assert_eq!(unknown.integrity.outcome, Checked::NotChecked, "{unknown:#?}");
+}
+
+#[test]
+fn a_change_of_keys_stays_in_the_chain_and_carries_trust() {
+    let home = tempfile::tempdir().unwrap();
+    let log = begun(home.path(), LARGE);
+    let first_keys = keys(&log);
+    append(&log, &decision("call-1", Verdict::Pass));
+    let old = fs::read(&log.key).unwrap();
+    let new = log.change_key(AUDIT.wait).unwrap();
+    append(&log, &decision("call-2", Verdict::Pass));
+    assert_eq!(keys(&log).keys.len(), 2);
+    assert!(keys(&log).keys[0].not_after.is_some());
+    assert_eq!(keys(&log).keys[1].id(), new.id());
+    let last: Receipt = Receipt::read(lines(&log).last().unwrap()).unwrap();
+    assert_eq!(last.signature.kid, new.id());
+    assert_eq!(last.issuer, format!("holdpoint:{}", first_keys.keys[0].id()));
+
+    // Who knows only the first key trusts the second by the first one's word.
+    let trust = Trust {
+        keys: Some(first_keys.clone()),
+        head: Some(last.digest),
+    };
+    let source = Source::open(&log.directory).unwrap();
+    let checked = verify(&source, &trust).unwrap();
+    assert!(
+        [&checked.integrity, &checked.signer_trust, &checked.completeness]
+            .into_iter()
+            .all(|part| part.outcome == Checked::Pass),
+        "{checked:#?}"
+    );
+    // Even where the key set beside the log was lost.
+    fs::rename(log.directory.join("keys.json"), home.path().join("keys.json")).unwrap();
+    assert_eq!(verify(&source, &trust).unwrap().integrity.outcome, Checked::Pass);
+    fs::rename(home.path().join("keys.json"), log.directory.join("keys.json")).unwrap();
+
+    // The old key is not taken for the new one.
+    let new_pem = fs::read(&log.key).unwrap();
+    fs::write(&log.key, old).unwrap();
+    let refused = log.append(&decision("call-3", Verdict::Pass), AUDIT).unwrap_err();
+    assert!(matches!(refused, LogError::OtherKey { .. }), "{refused}");
+    fs::write(&log.key, new_pem).unwrap();
+
+    // A key that is revoked is not trusted, whatever it signed.
+    let mut revoked = first_keys;
+    revoked.keys[0].status = KeyStatus::Revoked(None);
+    let trust = Trust {
+        keys: Some(revoked),
+        head: None,
+    };
+    assert_eq!(
+        verify(&source, &trust).unwrap().signer_trust.outcome,
+        Checked::Fail
+    );
+}
+
+#[test]
+fn what_is_signed_outside_a_keys_dates_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let log = begun(home.path(), LARGE);
+    append(&log, &decision("call-1", Verdict::Pass));
+    let mut set = keys(&log);
+    set.keys[0].not_after = Some("2020-01-01T00:00:00Z".parse().unwrap());
+    fs::write(log.directory.join("keys.json"), set.to_json()).unwrap();
+    let dated = report(&log);
+    assert_eq!(dated.signer_trust.outcome, Checked::Fail, "{dated:#?}");
+    assert!(
+        dated.signer_trust.found[0].contains("outside the dates"),
+        "{dated:#?}"
+    );
+}
+
+/// A process that was killed between the receipt of a change and the change itself: the next append ends it.
+#[test]
+fn a_change_of_keys_that_was_cut_short_is_ended_by_the_next_append() {
+    let home = tempfile::tempdir().unwrap();
+    let log = begun(home.path(), LARGE);
+    append(&log, &decision("call-1", Verdict::Pass));
+    let (old, old_set) = (
+        fs::read(&log.key).unwrap(),
+        fs::read(log.directory.join("keys.json")).unwrap(),
+    );
+    let new = log.change_key(AUDIT.wait).unwrap();
+    let to_be = log.directory.join("key.pem.new");
+    fs::rename(&log.key, &to_be).unwrap();
+    support_write_private(&log.key, &old);
+    fs::write(log.directory.join("keys.json"), old_set).unwrap();
+
+    append(&log, &decision("call-2", Verdict::Pass));
+    assert!(!to_be.exists());
+    assert_eq!(keys(&log).keys.last().unwrap().id(), new.id());
+    let checked = report(&log);
+    assert_eq!(
+        (checked.receipts, checked.integrity.outcome),
+        (3, Checked::Pass),
+        "{checked:#?}"
+    );
+    assert_ne!(checked.signer_trust.outcome, Checked::Fail, "{checked:#?}");
+}
+
+fn support_write_private(path: &std::path::Path, bytes: &[u8]) {
+    fs::write(path, bytes).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+}
+
+#[test]
+fn a_torn_line_is_set_aside_told_and_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let log = begun(home.path(), LARGE);
+    append(&log, &decision("call-1", Verdict::Pass));
+    let path = segments(&log).remove(0);
+    let whole = fs::read(&path).unwrap();
+    // Every place where a writer can be stopped, and what a power cut can leave.
+    let line = whole.clone();
+    let cuts = [1, line.len() / 2, line.len() - 2, line.len() - 1].map(|cut| line[..cut].to_vec());
+    let zeros = [
+        vec![0; 100],
+        [vec![0; 64], line[64..].to_vec()].concat(),
+        b"\n\n".to_vec(),
+    ];
+    for torn in cuts.into_iter().chain(zeros) {
+        let before = report(&log);
+        File::options()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .write_all(&torn)
+            .unwrap();
+        if !torn.ends_with(b"\n") {
+            let torn_report = report(&log);
+            assert_eq!(torn_report.integrity.outcome, Checked::Pass, "{torn_report:#?}");
+            assert!(
+                torn_report.notes.iter().any(|note| note.contains("has no end")),
+                "{torn_report:#?}"
+            );
+        }
+        let appended = append(&log, &decision("call-2", Verdict::Pass));
+        let [Event::LineSetAside { file, digest, bytes }] = appended.set_aside.as_slice() else {
+            panic!("{appended:?}");
+        };
+        assert_eq!(*bytes, torn.len() as u64);
+        assert_eq!(
+            fs::read(log.directory.join(file)).unwrap(),
+            torn,
+            "nothing of it is lost"
+        );
+        assert_eq!(*digest, Digest::of(&torn));
+        let after = report(&log);
+        assert_eq!(
+            after.receipts,
+            before.receipts + 2,
+            "the receipt, and one of what was set aside"
+        );
+        assert_eq!(after.integrity.outcome, Checked::Pass, "{after:#?}");
+        assert!(
+            after.notes.iter().any(|note| note.contains(file.as_str())),
+            "{after:#?}"
+        );
+    }
+}
+
+/// A new segment in which nothing whole was written: the chain goes on from the one before.
+#[test]
+fn a_segment_that_is_torn_from_its_beginning_is_no_gap() {
+    let home = tempfile::tempdir().unwrap();
+    let log = begun(home.path(), 10);
+    for number in 0..3 {
+        append(&log, &decision(&format!("call-{number}"), Verdict::Pass));
+    }
+    let path = segments(&log).pop().unwrap();
+    let line = fs::read(&path).unwrap();
+    for kept in [0, line.len() - 1] {
+        fs::write(&path, &line[..kept]).unwrap();
+        append(&log, &decision("again", Verdict::Pass));
+        let checked = report(&log);
+        assert_eq!(checked.integrity.outcome, Checked::Pass, "{kept}: {checked:#?}");
+        assert_ne!(
+            checked.completeness.outcome,
+            Checked::Fail,
+            "{kept}: {checked:#?}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_what_to_do() {
+    let home = tempfile::tempdir().unwrap();
+    let log = at(home.path(), LARGE);
+    let attempt = |log: &Log| log.append(&decision("c", Verdict::Pass), AUDIT).unwrap_err();
+    assert!(matches!(attempt(&log), LogError::NoLog(_)));
+    log.begin().unwrap();
+    assert!(matches!(log.begin(), Err(LogError::KeyExists(_))));
+    let pem = fs::read(&log.key).unwrap();
+    fs::remove_file(&log.key).unwrap();
+    assert!(matches!(attempt(&log), LogError::NoKey(_)));
+    // A key that nobody has the public part of would make a log that nobody can verify.
+    let stranger = KeyPair::generate().unwrap().to_pem(None).unwrap();
+    support_write_private(&log.key, stranger.as_bytes());
+    assert!(matches!(attempt(&log), LogError::OtherKey { .. }));
+    support_write_private(&log.key, b"no key");
+    assert!(matches!(attempt(&log), LogError::Key { .. }));
+    support_write_private(&log.key, &pem);
+    append(&log, &decision("c", Verdict::Pass));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &std::path::Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let key_mode = fs::metadata(&log.key).unwrap().permissions().mode();
+        assert_eq!(key_mode & 0o777, 0o600);
+        mode(&log.key, 0o640);
+        assert!(matches!(attempt(&log), LogError::KeyExposed(_)));
+        mode(&log.key, 0o600);
+        mode(&log.directory, 0o770);
+        assert!(matches!(attempt(&log), LogError::Exposed(_)));
+        mode(&log.directory, 0o700);
+    }
+    let lock = File::open(log.directory.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let impatient = Manner {
+        sync: false,
+        wait: Duration::from_millis(5),
+    };
+    let busy = log.append(&decision("c", Verdict::Pass), impatient).unwrap_err();
+    assert!(matches!(busy, LogError::Busy(_)), "{busy}");
+    drop(lock);
+    append(&log, &decision("c", Verdict::Pass));
+    assert_eq!(report(&log).receipts, 2);
+}
+
+/// A receipt of a later version is nothing torn: an older host must not take it apart.
+#[test]
+fn a_log_that_a_newer_host_went_on_with_is_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let log = begun(home.path(), LARGE);
+    append(&log, &decision("call-1", Verdict::Pass));
+    let path = segments(&log).remove(0);
+    let newer = fs::read_to_string(&path)
+        .unwrap()
+        .replace("\"format\":1", "\"format\":2");
+    fs::write(&path, &newer).unwrap();
+    let refused = log.append(&decision("call-2", Verdict::Pass), AUDIT).unwrap_err();
+    assert!(refused.to_string().contains("update holdpoint"), "{refused}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), newer);
+    assert_eq!(report(&log).integrity.outcome, Checked::NotChecked);
+}
+
+#[test]
+fn calls_are_joined_filtered_and_found() {
+    let home = tempfile::tempdir().unwrap();
+    let log = begun(home.path(), 4_000);
+    let passed = append(&log, &decision("passed", Verdict::Pass));
+    append(&log, &decision("denied", Verdict::Deny));
+    append(&log, &decision("asked", Verdict::Ask));
+    append(&log, &observation("passed", Outcome::Failed));
+    append(&log, &observation("never decided", Outcome::Ran));
+    log.change_key(AUDIT.wait).unwrap();
+    let source = Source::open(&log.directory).unwrap();
+    let read = |filter: Filter| Calls::read(&source, &filter).unwrap();
+    let all = read(Filter::default());
+    let endings: Vec<_> = all
+        .calls
+        .iter()
+        .map(|call| (call.call().id.clone().unwrap(), call.ending()))
+        .collect();
+    assert_eq!(
+        endings,
+        [
+            ("passed".to_owned(), Ending::Seen(Outcome::Failed)),
+            ("denied".to_owned(), Ending::Denied),
+            ("asked".to_owned(), Ending::Pending),
+            ("never decided".to_owned(), Ending::Seen(Outcome::Ran)),
+        ]
+    );
+    assert_eq!((all.events.len(), all.unreadable), (1, 0));
+
+    let count = |filter: Filter| read(filter).calls.len();
+    let of = |change: fn(&mut Filter)| {
+        let mut filter = Filter::default();
+        change(&mut filter);
+        count(filter)
+    };
+    assert_eq!(of(|filter| filter.verdict = Some(Verdict::Ask)), 1);
+    assert_eq!(of(|filter| filter.vm = Some("WEB01".into())), 3);
+    assert_eq!(of(|filter| filter.vm = Some("web02".into())), 0);
+    assert_eq!(of(|filter| filter.session = Some("session-1".into())), 4);
+    assert_eq!(of(|filter| filter.session = Some("session-2".into())), 0);
+    assert_eq!(
+        of(|filter| filter.until = Some("2020-01-01T00:00:00Z".parse().unwrap())),
+        0
+    );
+    assert_eq!(
+        of(|filter| filter.since = Some("2020-01-01T00:00:00Z".parse().unwrap())),
+        4
+    );
+
+    let is_passed =
+        |found: Found| matches!(found, Found::Call(call) if call.receipt().digest == passed.digest);
+    for name in [
+        "passed",
+        "#1",
+        "#4",
+        &passed.digest.hex()[..8],
+        &passed.digest.to_string(),
+    ] {
+        assert!(is_passed(all.find(name).unwrap()), "{name}");
+    }
+    assert!(matches!(all.find("Web01").unwrap(), Found::Machine(calls) if calls.len() == 3));
+    assert!(matches!(all.find("#6").unwrap(), Found::Event(_)));
+    assert!(matches!(all.find("nothing"), Err(LogError::NotFound(_))));
+
+    let newest = log.decision_of(Some("session-1"), "passed").unwrap().unwrap();
+    assert_eq!(newest.digest, passed.digest);
+    assert!(
+        log.decision_of(None, "passed").unwrap().is_none(),
+        "another session's"
+    );
+    assert!(log.decision_of(Some("session-1"), "pass").unwrap().is_none());
+    assert!(matches!(newest.body, Body::Decision(..)));
+}
