@@ -11,7 +11,10 @@ use rustls::{ClientConfig, RootCertStore};
 pub(crate) fn address(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text).map_err(|_| "is no address")?;
     let host = url.host_str().ok_or("names no host")?;
-    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let ip = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
     let here = host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback());
     match url.scheme() {
         "https" => Ok(url),

@@ -63,9 +63,9 @@ impl Token {
         let failed = |why: String| ServeError::Token(path.to_owned(), why);
         match File::open(path) {
             Ok(file) => Self::read(file).map(|token| (token, false)).map_err(failed),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Self::make(path).map(|token| (token, true)).map_err(|error| failed(error.to_string()))
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::make(path)
+                .map(|token| (token, true))
+                .map_err(|error| failed(error.to_string())),
             Err(error) => Err(failed(error.to_string())),
         }
     }
@@ -81,7 +81,9 @@ impl Token {
         let token = text.trim();
         match token.len() >= SHORTEST_TOKEN && token.bytes().all(|byte| byte.is_ascii_graphic()) {
             true => Ok(Self::of(token)),
-            false => Err(format!("it holds no token: {SHORTEST_TOKEN} or more characters on one line, no spaces")),
+            false => Err(format!(
+                "it holds no token: {SHORTEST_TOKEN} or more characters on one line, no spaces"
+            )),
         }
     }
 
@@ -139,7 +141,9 @@ pub fn serve(
     began: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
     listener.set_nonblocking(true)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let served = runtime.block_on(async {
         let end = told_to_end()?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -219,7 +223,9 @@ fn refuse(head: &Parts, token: &Token) -> Option<Response> {
         return Some((StatusCode::UNAUTHORIZED, asked, "a bearer token is needed\n").into_response());
     }
     let length = header(CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
-    length.is_some_and(|length| length > LARGEST_EVENT).then(too_large)
+    length
+        .is_some_and(|length| length > LARGEST_EVENT)
+        .then(too_large)
 }
 
 #[derive(Deserialize)]
@@ -230,7 +236,10 @@ struct Name {
 /// What cannot be observed: an event that is none, or one of something that has not happened yet.
 fn refuse_event(event: &[u8]) -> Option<Response> {
     let Ok(Name { hook_event_name }) = serde_json::from_slice(event) else {
-        return Some(told(StatusCode::BAD_REQUEST, "this is no event: a JSON object with hook_event_name is"));
+        return Some(told(
+            StatusCode::BAD_REQUEST,
+            "this is no event: a JSON object with hook_event_name is",
+        ));
     };
     match hook_event_name.as_str() {
         "PostToolUse" | "PostToolUseFailure" => None,

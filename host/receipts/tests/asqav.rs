@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use asqav_sim::{AGENT_ID, API_KEY, Algorithm, Sim, Trouble};
 use holdpoint_receipts::remote::{Account, Action, Decision, Observation, Service};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 const VARIABLE: &str = "HOLDPOINT_ASQAV_PYTHON";
 
@@ -43,12 +43,22 @@ fn hook(python: &Path, arguments: &[&str], event: &[u8], variables: &[(&str, &st
         .stderr(Stdio::piped())
         .spawn()
         .expect("the package's Python");
-    child.stdin.take().expect("a pipe").write_all(event).expect("it reads");
+    child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(event)
+        .expect("it reads");
     child.wait_with_output().expect("it ends")
 }
 
 fn dry_run(python: &Path, name: &str, event: &[u8]) -> Value {
-    let output = hook(python, &[name, "--dry-run"], event, &[("ASQAV_AGENT_ID", AGENT_ID)]);
+    let output = hook(
+        python,
+        &[name, "--dry-run"],
+        event,
+        &[("ASQAV_AGENT_ID", AGENT_ID)],
+    );
     let told = String::from_utf8_lossy(&output.stderr);
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"))
 }
@@ -78,7 +88,10 @@ impl Event<'_> {
     }
 
     fn result(&self) -> &str {
-        self.tool_response.or(self.error).expect("a result or an error").get()
+        self.tool_response
+            .or(self.error)
+            .expect("a result or an error")
+            .get()
     }
 }
 
@@ -88,8 +101,16 @@ fn captured(beginning: &str) -> Vec<(String, Vec<u8>)> {
     let mut events: Vec<_> = std::fs::read_dir(&folder)
         .expect("the captured events")
         .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(beginning)))
-        .map(|path| (path.display().to_string(), std::fs::read(&path).expect("an event")))
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(beginning))
+        })
+        .map(|path| {
+            (
+                path.display().to_string(),
+                std::fs::read(&path).expect("an event"),
+            )
+        })
         .collect();
     events.sort();
     assert!(!events.is_empty(), "no captured {beginning}");
@@ -146,7 +167,10 @@ fn far() -> Instant {
 
 #[track_caller]
 fn assert_same(name: &str, ours: &Value, theirs: &Value) {
-    let (ours, theirs) = (ours.as_object().expect("an object"), theirs.as_object().expect("an object"));
+    let (ours, theirs) = (
+        ours.as_object().expect("an object"),
+        theirs.as_object().expect("an object"),
+    );
     let names: std::collections::BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
     for member in names {
         assert_eq!(ours.get(member), theirs.get(member), "{name}: {member}");
@@ -197,11 +221,18 @@ fn the_packages_own_hooks_take_the_stand_in_for_the_service() {
     let (_, event) = captured("PreToolUse.mcp-run_command").remove(0);
     let gate = |sim: &Sim| {
         let url = sim.url();
-        let variables = [("ASQAV_API_KEY", API_KEY), ("ASQAV_AGENT_ID", AGENT_ID), ("ASQAV_API_URL", &url)];
+        let variables = [
+            ("ASQAV_API_KEY", API_KEY),
+            ("ASQAV_AGENT_ID", AGENT_ID),
+            ("ASQAV_API_URL", &url),
+        ];
         // Python's start on a busy machine is not what is tested.
         let variables = [&variables[..], &[("ASQAV_HOOK_DEADLINE_SECONDS", "60")]].concat();
         let output = hook(&python, &["pretool"], &event, &variables);
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
     };
     for algorithm in [Algorithm::Ed25519, Algorithm::MlDsa65] {
         let sim = Sim::start(algorithm).expect("a service");

@@ -127,9 +127,21 @@ fn no_argument_and_no_result_leaves_in_clear() {
 
 #[test]
 fn only_exactly_allow_opens_the_gate() {
-    for word in ["deny", "rate_limit", "observation", "permit", "ALLOW", "allow ", "allowed", ""] {
+    for word in [
+        "deny",
+        "rate_limit",
+        "observation",
+        "permit",
+        "ALLOW",
+        "allow ",
+        "allowed",
+        "",
+    ] {
         let world = World::troubled(Trouble::Decision(word));
-        assert!(matches!(world.gate(), Err(Error::NotAllowed(told)) if told == word), "{word}");
+        assert!(
+            matches!(world.gate(), Err(Error::NotAllowed(told)) if told == word),
+            "{word}"
+        );
     }
     let world = World::troubled(Trouble::Omits("decision"));
     assert!(matches!(world.gate(), Err(Error::NotAllowed(_))));
@@ -151,7 +163,10 @@ fn what_no_key_of_this_agent_signed_does_not_verify() {
             world.sim.trouble(Some(trouble.clone()));
             let error = world.gate().unwrap_err();
             assert!(matches!(error, Error::Unverified(_)), "{trouble:?}: {error}");
-            assert!(!world.cache().exists(), "{trouble:?}: keys that verified nothing are kept");
+            assert!(
+                !world.cache().exists(),
+                "{trouble:?}: keys that verified nothing are kept"
+            );
         }
     }
     // A thumbprint stands inside the signed bytes: it has to be the signer's.
@@ -222,7 +237,10 @@ fn a_refusal_is_told_in_the_services_words_without_the_key() {
     for status in [400, 409, 500] {
         let error = World::troubled(Trouble::Status(status)).gate().unwrap_err();
         let told = error.to_string();
-        assert!(matches!(error, Error::Refused(code, _) if code == status), "{told}");
+        assert!(
+            matches!(error, Error::Refused(code, _) if code == status),
+            "{told}"
+        );
         assert!(told.contains("out of order for [secret]"), "{told}");
     }
     let world = World::new();
@@ -230,7 +248,11 @@ fn a_refusal_is_told_in_the_services_words_without_the_key() {
     assert!(matches!(gate(&wrong), Err(Error::Refused(401, _))));
     let redirected = World::troubled(Trouble::Redirect);
     assert!(matches!(redirected.gate(), Err(Error::Refused(307, _))));
-    assert_eq!(redirected.sim.asked().len(), 1, "a redirect would carry the key elsewhere");
+    assert_eq!(
+        redirected.sim.asked().len(),
+        1,
+        "a redirect would carry the key elsewhere"
+    );
 }
 
 #[test]
@@ -238,7 +260,12 @@ fn a_service_that_is_busy_is_asked_again_and_no_more_than_that() {
     let world = World::troubled(Trouble::Busy(2));
     world.gate().unwrap();
     assert_eq!(world.sim.bodies().len(), 3);
-    let nonces: Vec<_> = world.sim.bodies().into_iter().map(|body| body["nonce"].clone()).collect();
+    let nonces: Vec<_> = world
+        .sim
+        .bodies()
+        .into_iter()
+        .map(|body| body["nonce"].clone())
+        .collect();
     assert!(nonces.windows(2).all(|pair| pair[0] == pair[1]), "{nonces:?}");
     let world = World::troubled(Trouble::Busy(3));
     assert!(matches!(world.gate(), Err(Error::Refused(503, _))));
@@ -252,14 +279,23 @@ fn one_deadline_covers_signature_and_keys() {
         let world = World::troubled(trouble.clone());
         let service = world.service(&[("ASQAV_HOOK_DEADLINE_SECONDS", "0.5")]);
         let error = gate(&service).unwrap_err();
-        assert!(matches!(error, Error::Late(time) if time == Duration::from_millis(500)), "{trouble:?}: {error}");
+        assert!(
+            matches!(error, Error::Late(time) if time == Duration::from_millis(500)),
+            "{trouble:?}: {error}"
+        );
         // The caller's own deadline counts where it is nearer.
         let until = Instant::now() + Duration::from_millis(200);
         let error = world.service(&[]).gate(&permit("toolu_1"), until).unwrap_err();
-        assert!(matches!(error, Error::Late(time) if time <= Duration::from_millis(200)), "{trouble:?}: {error}");
+        assert!(
+            matches!(error, Error::Late(time) if time <= Duration::from_millis(200)),
+            "{trouble:?}: {error}"
+        );
     }
     let world = World::new();
-    let error = world.service(&[]).gate(&permit("toolu_1"), Instant::now()).unwrap_err();
+    let error = world
+        .service(&[])
+        .gate(&permit("toolu_1"), Instant::now())
+        .unwrap_err();
     assert!(matches!(error, Error::Late(_)), "{error}");
 }
 
@@ -279,20 +315,39 @@ fn without_a_tool_use_id_no_receipt_is_bound_to_the_call() {
     assert!(matches!(error, Error::Unbound), "{error}");
     assert!(world.sim.asked().is_empty());
     // Afterwards it is worth having all the same.
-    let action = Action { call_id: "", ..ACTION };
+    let action = Action {
+        call_id: "",
+        ..ACTION
+    };
     let observation = Observation::new(&action, AGENT_ID, "null").unwrap();
     world.service(&[]).observe(&observation, far()).unwrap();
-    world.sim.trouble(Some(Trouble::Says("invocation_ref", "toolu_9")));
+    world
+        .sim
+        .trouble(Some(Trouble::Says("invocation_ref", "toolu_9")));
     let error = world.service(&[]).observe(&observation, far()).unwrap_err();
     assert!(matches!(error, Error::Mismatch(_)), "{error}");
 }
 
 #[test]
 fn what_has_no_canonical_form_is_not_signed() {
-    for arguments in [r#"{"a":1,"a":2}"#, r#"{"n":9007199254740993}"#, r#"{"n":1e400}"#, "{"] {
+    for arguments in [
+        r#"{"a":1,"a":2}"#,
+        r#"{"n":9007199254740993}"#,
+        r#"{"n":1e400}"#,
+        "{",
+    ] {
         let action = Action { arguments, ..ACTION };
-        assert!(matches!(Decision::permit(&action, AGENT_ID), Err(Error::Canonical(_))), "{arguments}");
-        assert!(matches!(Observation::new(&ACTION, AGENT_ID, arguments), Err(Error::Canonical(_))), "{arguments}");
+        assert!(
+            matches!(Decision::permit(&action, AGENT_ID), Err(Error::Canonical(_))),
+            "{arguments}"
+        );
+        assert!(
+            matches!(
+                Observation::new(&ACTION, AGENT_ID, arguments),
+                Err(Error::Canonical(_))
+            ),
+            "{arguments}"
+        );
     }
 }
 
@@ -356,7 +411,10 @@ fn kept_keys_are_for_their_owner_alone() {
     let pages = world.sim.pages_read();
     std::fs::set_permissions(world.cache(), std::fs::Permissions::from_mode(0o666)).unwrap();
     world.gate().unwrap();
-    assert!(world.sim.pages_read() > pages, "keys that others may write are used");
+    assert!(
+        world.sim.pages_read() > pages,
+        "keys that others may write are used"
+    );
     assert_eq!(mode(&world.cache()), 0o600);
 }
 

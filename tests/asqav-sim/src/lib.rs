@@ -82,7 +82,10 @@ impl Sim {
     /// Where no port of the loopback interface can be had.
     pub fn start(algorithm: Algorithm) -> io::Result<Self> {
         let (ours, neighbours) = (Key::generate(algorithm), Key::generate(algorithm));
-        let published = vec![neighbours.published(NEIGHBOUR, "active"), ours.published(AGENT_ID, "active")];
+        let published = vec![
+            neighbours.published(NEIGHBOUR, "active"),
+            ours.published(AGENT_ID, "active"),
+        ];
         let service = Arc::new(Service(Mutex::new(State {
             trouble: None,
             ours,
@@ -95,7 +98,9 @@ impl Sim {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::spawn({
             let service = service.clone();
@@ -145,13 +150,19 @@ impl Sim {
     /// The bodies of all requests for a signature.
     pub fn bodies(&self) -> Vec<Value> {
         let asked = self.asked().into_iter();
-        asked.filter(|asked| asked.method == "POST").map(|asked| asked.body).collect()
+        asked
+            .filter(|asked| asked.method == "POST")
+            .map(|asked| asked.body)
+            .collect()
     }
 
     /// How often the published keys were asked for; one request is one page.
     pub fn pages_read(&self) -> usize {
         let asked = self.asked();
-        asked.iter().filter(|asked| asked.path.starts_with("/.well-known/")).count()
+        asked
+            .iter()
+            .filter(|asked| asked.path.starts_with("/.well-known/"))
+            .count()
     }
 }
 

@@ -18,11 +18,16 @@ pub(crate) fn canonical(value: &Value) -> Vec<u8> {
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn time(at: SystemTime) -> String {
-    OffsetDateTime::from(at).format(&Rfc3339).expect("a time of today")
+    OffsetDateTime::from(at)
+        .format(&Rfc3339)
+        .expect("a time of today")
 }
 
 /// Answers a request for a signature.

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::Router;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::trouble::Trouble;
-use crate::{API_KEY, AGENT_ID, Asked, Service, receipt};
+use crate::{AGENT_ID, API_KEY, Asked, Service, receipt};
 
 /// The largest request that is read, in bytes.
 const REQUEST_LIMIT: usize = 1 << 20;
@@ -35,7 +35,11 @@ pub(crate) async fn serve(
 async fn answer(service: Arc<Service>, request: Request<Body>) -> Response {
     let (head, body) = request.into_parts();
     let body = to_bytes(body, REQUEST_LIMIT).await.unwrap_or_default();
-    let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+    let path = head
+        .uri
+        .path_and_query()
+        .map_or("/", |path| path.as_str())
+        .to_owned();
     let asked = Asked {
         method: head.method.to_string(),
         path: path.clone(),
@@ -58,7 +62,12 @@ async fn answer(service: Arc<Service>, request: Request<Body>) -> Response {
 }
 
 fn answer_with(status: StatusCode, body: &Value) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+    (
+        status,
+        [(header::CONTENT_TYPE, "application/json")],
+        body.to_string(),
+    )
+        .into_response()
 }
 
 fn refuse(status: StatusCode, detail: &str) -> Response {

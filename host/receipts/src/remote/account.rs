@@ -59,7 +59,9 @@ impl Account {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let saved = match variable(CREDENTIALS) {
             Some(path) => saved(Path::new(&path)),
-            None => home.map(|home| saved(&home.join(".asqav/credentials"))).unwrap_or_default(),
+            None => home
+                .map(|home| saved(&home.join(".asqav/credentials")))
+                .unwrap_or_default(),
         };
         let present = |value: Option<String>| value.filter(|value| !value.is_empty());
         let api_key = variable(API_KEY).or_else(|| present(saved.api_key));
@@ -190,7 +192,13 @@ mod tests {
         assert_eq!(with(&[url, base]).unwrap().service(), "https://one.example");
         assert_eq!(with(&[base]).unwrap().service(), "https://two.example");
         let given = Account::read(
-            |name| IDENTITY.iter().chain([&url]).find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()),
+            |name| {
+                IDENTITY
+                    .iter()
+                    .chain([&url])
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| (*value).to_owned())
+            },
             None,
             Some("https://three.example"),
         );
@@ -205,7 +213,10 @@ mod tests {
         let saved = r#"{"api_key":"sk_saved","api_base":"https://saved.example/api/v1"}"#;
         std::fs::write(&file, saved).unwrap();
         let account = read(&IDENTITY[1..], Some(home.path())).unwrap();
-        assert_eq!((account.api_key.as_bytes(), account.service().as_str()), (&b"sk_saved"[..], "https://saved.example"));
+        assert_eq!(
+            (account.api_key.as_bytes(), account.service().as_str()),
+            (&b"sk_saved"[..], "https://saved.example")
+        );
         let account = read(&IDENTITY, Some(home.path())).unwrap();
         assert_eq!(account.api_key.as_bytes(), b"sk_test_1");
         let elsewhere = ("ASQAV_CREDENTIALS_PATH", "/nowhere/at/all");
@@ -214,11 +225,20 @@ mod tests {
 
     #[test]
     fn the_key_goes_nowhere_in_the_clear() {
-        for address in ["http://asqav.example/api/v1", "ftp://localhost/", "asqav.example", "https://"] {
+        for address in [
+            "http://asqav.example/api/v1",
+            "ftp://localhost/",
+            "asqav.example",
+            "https://",
+        ] {
             let error = with(&[("ASQAV_API_URL", address)]).unwrap_err();
             assert!(matches!(error, Error::Setting(..)), "{address}: {error}");
         }
-        for address in ["http://127.0.0.1:1/api/v1", "http://[::1]:1/", "http://localhost/"] {
+        for address in [
+            "http://127.0.0.1:1/api/v1",
+            "http://[::1]:1/",
+            "http://localhost/",
+        ] {
             assert!(with(&[("ASQAV_API_URL", address)]).is_ok(), "{address}");
         }
         assert!(!format!("{:?}", with(&[]).unwrap()).contains("sk_test"));
@@ -226,10 +246,18 @@ mod tests {
 
     #[test]
     fn a_deadline_that_is_none_is_told() {
-        assert_eq!(with(&[("ASQAV_HOOK_DEADLINE_SECONDS", "0.25")]).unwrap().deadline, Duration::from_millis(250));
+        assert_eq!(
+            with(&[("ASQAV_HOOK_DEADLINE_SECONDS", "0.25")]).unwrap().deadline,
+            Duration::from_millis(250)
+        );
         for text in ["0", "-1", "soon", "inf", "nan", "5s"] {
-            let error = with(&[("ASQAV_HOOK_DEADLINE_SECONDS", text)]).unwrap_err().to_string();
-            assert!(error.starts_with("ASQAV_HOOK_DEADLINE_SECONDS: "), "{text}: {error}");
+            let error = with(&[("ASQAV_HOOK_DEADLINE_SECONDS", text)])
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.starts_with("ASQAV_HOOK_DEADLINE_SECONDS: "),
+                "{text}: {error}"
+            );
         }
     }
 }

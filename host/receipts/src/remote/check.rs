@@ -29,10 +29,15 @@ impl Receipt {
             return Err(bad("it holds no signed payload"));
         };
         let signature = answer["signature"].take();
-        if !["alg", "kid", "sig"].iter().all(|name| signature[name].is_string()) {
+        if !["alg", "kid", "sig"]
+            .iter()
+            .all(|name| signature[name].is_string())
+        {
             return Err(bad("its signature is not of the form {alg, kid, sig}"));
         }
-        let signature_id = answer["signature_id"].as_str().ok_or_else(|| bad("it has no signature_id"))?;
+        let signature_id = answer["signature_id"]
+            .as_str()
+            .ok_or_else(|| bad("it has no signature_id"))?;
         Ok(Self {
             signature_id: signature_id.to_owned(),
             payload,
@@ -141,7 +146,9 @@ impl Receipt {
                 deadline.as_secs_f64()
             ));
         }
-        match self.payload.contains_key("expires_at") && time("expires_at").is_none_or(|expires| expires <= now) {
+        match self.payload.contains_key("expires_at")
+            && time("expires_at").is_none_or(|expires| expires <= now)
+        {
             true => Err("it has expired".into()),
             false => Ok(()),
         }
@@ -171,12 +178,18 @@ mod tests {
     #[test]
     fn the_packages_known_answers_are_ours() {
         let Some(python) = std::env::var_os("HOLDPOINT_ASQAV_PYTHON") else {
-            assert!(std::env::var_os("CI").is_none(), "HOLDPOINT_ASQAV_PYTHON has to be set in CI");
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "HOLDPOINT_ASQAV_PYTHON has to be set in CI"
+            );
             eprintln!("NOT TESTED: HOLDPOINT_ASQAV_PYTHON is not set");
             return;
         };
         let output = Command::new(python)
-            .args(["-c", "import asqav, os; print(os.path.dirname(asqav.__file__), end='')"])
+            .args([
+                "-c",
+                "import asqav, os; print(os.path.dirname(asqav.__file__), end='')",
+            ])
             .output()
             .unwrap();
         let vectors = Path::new(&String::from_utf8(output.stdout).unwrap()).join("conformance_vectors");

@@ -57,7 +57,9 @@ impl Http {
         url.set_path("/.well-known/jwks.json");
         let (mut keys, mut offset) = (Vec::new(), 0);
         for _ in 0..MOST_PAGES {
-            let (status, body) = self.exchange(&url, self.0.request(Method::GET, url.clone())).await?;
+            let (status, body) = self
+                .exchange(&url, self.0.request(Method::GET, url.clone()))
+                .await?;
             let body = success(status, body, account)?;
             let mut page = strict::read(&body)
                 .map_err(|error| Error::Malformed(format!("the published keys: {error}")))?;
@@ -80,13 +82,20 @@ impl Http {
         request: reqwest::RequestBuilder,
     ) -> Result<(StatusCode, Vec<u8>), Error> {
         let broken = |error: reqwest::Error| {
-            Error::Unreachable(format!("{}: {}", url.origin().ascii_serialization(), cause(&error)))
+            Error::Unreachable(format!(
+                "{}: {}",
+                url.origin().ascii_serialization(),
+                cause(&error)
+            ))
         };
         let mut response = request.send().await.map_err(broken)?;
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(broken)? {
             if body.len() + chunk.len() > LARGEST_ANSWER {
-                return Err(Error::Malformed(format!("more than {} MiB", LARGEST_ANSWER >> 20)));
+                return Err(Error::Malformed(format!(
+                    "more than {} MiB",
+                    LARGEST_ANSWER >> 20
+                )));
             }
             body.extend_from_slice(&chunk);
         }
@@ -106,7 +115,12 @@ fn words(body: &[u8], account: &Account) -> String {
     let Ok(body) = serde_json::from_slice::<Value>(body) else {
         return String::new();
     };
-    let detail = [&body["detail"]["message"], &body["detail"], &body["message"], &body["error"]];
+    let detail = [
+        &body["detail"]["message"],
+        &body["detail"],
+        &body["message"],
+        &body["error"],
+    ];
     let Some(text) = detail.into_iter().find_map(Value::as_str) else {
         return String::new();
     };

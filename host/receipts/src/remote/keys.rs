@@ -62,7 +62,9 @@ impl Key<'_> {
     /// Whether the service vouches for the key today. A receipt that is a few seconds old has no need of any other.
     pub(super) fn is_active(&self) -> bool {
         let says = |name: &str, word: &str| {
-            self.entry[name].as_str().is_some_and(|text| text.eq_ignore_ascii_case(word))
+            self.entry[name]
+                .as_str()
+                .is_some_and(|text| text.eq_ignore_ascii_case(word))
         };
         says("status", "active") && !says("revocation_reason", "compromised")
     }
@@ -73,7 +75,10 @@ impl Key<'_> {
         let public = base64::prelude::BASE64_URL_SAFE_NO_PAD.encode(&self.public);
         let key = json!({ "alg": alg, "kty": "AKP", "pub": public });
         let bytes = serde_json_canonicalizer::to_vec(&key).ok()?;
-        let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex: String = Sha256::digest(bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         (alg == "ML-DSA-65").then(|| format!("sha256:{hex}"))
     }
 
@@ -94,7 +99,8 @@ impl Key<'_> {
 }
 
 fn ed25519(public: &[u8], message: &[u8], signature: &[u8]) -> bool {
-    let (Ok(public), Ok(signature)) = (PublicKey::from_slice(public), Signature::from_slice(signature)) else {
+    let (Ok(public), Ok(signature)) = (PublicKey::from_slice(public), Signature::from_slice(signature))
+    else {
         return false;
     };
     public.verify(message, &signature).is_ok()
@@ -104,7 +110,9 @@ fn ml_dsa_65(public: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let (Ok(public), Ok(signature)) = (public.try_into(), ml_dsa::Signature::try_from(signature)) else {
         return false;
     };
-    ml_dsa::VerifyingKey::<MlDsa65>::decode(&public).verify(message, &signature).is_ok()
+    ml_dsa::VerifyingKey::<MlDsa65>::decode(&public)
+        .verify(message, &signature)
+        .is_ok()
 }
 
 /// Bytes in base64 of either alphabet, padded or not, and of nothing else.
@@ -174,7 +182,11 @@ fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
 #[cfg(unix)]
 fn private(path: &Path) -> std::io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
-    File::options().write(true).create_new(true).mode(0o600).open(path)
+    File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 #[cfg(not(unix))]

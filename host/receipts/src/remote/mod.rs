@@ -92,14 +92,19 @@ impl Service {
     }
 
     fn sign(&self, request: &Request, until: Instant) -> Result<Receipt, Error> {
-        let time = self.account.deadline.min(until.saturating_duration_since(Instant::now()));
+        let time = self
+            .account
+            .deadline
+            .min(until.saturating_duration_since(Instant::now()));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| Error::Unreachable(format!("the network cannot be used ({error})")))?;
         let answer = runtime.block_on(async {
             let late = |_| Error::Late(time);
-            tokio::time::timeout(time, self.exchange(request)).await.map_err(late)?
+            tokio::time::timeout(time, self.exchange(request))
+                .await
+                .map_err(late)?
         });
         // A look-up of a host name cannot be stopped, and is not waited for.
         runtime.shutdown_background();
@@ -121,7 +126,10 @@ impl Service {
     /// Verifies against the kept keys and, where those do not suffice, once against those published now.
     async fn verify(&self, receipt: &Receipt, http: &Http) -> Result<(), Error> {
         let (service, agent_id) = (self.account.service(), &self.account.agent_id);
-        let kept = self.cache.as_ref().and_then(|cache| cache.read(&service, agent_id, SystemTime::now()));
+        let kept = self
+            .cache
+            .as_ref()
+            .and_then(|cache| cache.read(&service, agent_id, SystemTime::now()));
         if kept.is_some_and(|keys| receipt.verify(&keys).is_ok()) {
             return Ok(());
         }

@@ -104,7 +104,9 @@ impl Request {
             // The package adds this member to what its dry run shows.
             "action_ref": digest,
         });
-        let Value::Object(body) = body else { unreachable!("it was made as an object") };
+        let Value::Object(body) = body else {
+            unreachable!("it was made as an object")
+        };
         let call_id = Some(action.call_id.to_owned()).filter(|id| !id.is_empty());
         let mut request = Self {
             body,
@@ -153,6 +155,9 @@ fn bytes(value: &Value) -> Result<Vec<u8>, Error> {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     format!("sha256:{hex}")
 }
