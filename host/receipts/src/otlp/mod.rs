@@ -137,7 +137,7 @@ impl Collector {
             .map_err(|error| broken(error.to_string()))?;
         let mut sent = Sent::default();
         let mut batch = Batch::default();
-        let mut flush = |batch: &mut Batch, sent: &mut Sent| match batch.records.is_empty() {
+        let flush = |batch: &mut Batch, sent: &mut Sent| match batch.records.is_empty() {
             true => Ok(()),
             false => runtime
                 .block_on(self.post(&client, &std::mem::take(batch).request(host), sent))

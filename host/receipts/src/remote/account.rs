@@ -154,9 +154,8 @@ mod tests {
     const IDENTITY: [(&str, &str); 2] = [("ASQAV_API_KEY", "sk_test_1"), ("ASQAV_AGENT_ID", "agt_1")];
 
     fn read(more: &[(&str, &str)], home: Option<&std::path::Path>) -> Result<Account, Error> {
-        let variables: Vec<_> = more.iter().copied().collect();
         let find = |name: &str| {
-            let found = variables.iter().find(|(key, _)| *key == name);
+            let found = more.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         };
         Account::read(find, home, None)

@@ -143,7 +143,7 @@ impl Cache {
     /// The kept set, unless it is missing, too old, from the future, or somebody else's.
     pub(super) fn read(&self, service: &str, agent_id: &str, now: SystemTime) -> Option<KeySet> {
         let mut text = Vec::new();
-        let file = File::open(&self.0).ok().filter(|file| only_ours(file))?;
+        let file = File::open(&self.0).ok().filter(only_ours)?;
         file.take(LARGEST_FILE).read_to_end(&mut text).ok()?;
         let kept: Kept = serde_json::from_value(strict::read(&text).ok()?).ok()?;
         let fetched = UNIX_EPOCH.checked_add(Duration::from_secs(kept.fetched_at))?;
