@@ -13,6 +13,10 @@ const LARGEST_VALUE: usize = 256 * 1024;
 /// The largest number that every reader of JSON reads alike. The format refuses receipts with larger ones.
 const LARGEST_NUMBER: f64 = 9_007_199_254_740_991.0;
 
+/// The smallest fraction that every canonicaliser writes alike: the format's verifier, in Python, begins with exponents
+/// where RFC 8785 does not yet.
+const SMALLEST_FRACTION: f64 = 1e-4;
+
 /// What a digest was taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,7 +60,7 @@ impl Arguments {
             bytes: context.len() as u64,
             action: Digest::from_bytes(action.finalize().into()),
             form,
-            value: value.filter(|value| include && text.len() <= LARGEST_VALUE && is_plain(value)),
+            value: shown(value.filter(|_| include), &text),
         }
     }
 }
@@ -89,9 +93,15 @@ impl Results {
             digest: Digest::of(&text),
             bytes: text.len() as u64,
             form,
-            value: value.filter(|value| include && text.len() <= LARGEST_VALUE && is_plain(value)),
+            value: shown(value.filter(|_| include), &text),
         }
     }
+}
+
+/// A value as it stands in a receipt: what its canonical form says, which has no `-0`, say.
+fn shown(value: Option<Value>, canonical: &[u8]) -> Option<Value> {
+    value.filter(|value| canonical.len() <= LARGEST_VALUE && is_plain(value))?;
+    serde_json::from_slice(canonical).ok()
 }
 
 fn canonical(raw: &RawValue) -> (Form, Vec<u8>, Option<Value>) {
@@ -105,7 +115,7 @@ fn canonical(raw: &RawValue) -> (Form, Vec<u8>, Option<Value>) {
     }
 }
 
-/// Whether every number is one that all readers read alike.
+/// Whether every number is one that all readers read alike, and all writers write alike.
 fn is_plain(value: &Value) -> bool {
     match value {
         Value::Number(number) => number
@@ -156,6 +166,8 @@ mod tests {
         assert!(value(r#"{"a":[1,-2.5,"b",9007199254740991]}"#));
         assert!(!value(r#"{"a":[9007199254740993]}"#));
         assert!(!value("1e300"));
+        assert!(value("[0.0001, -0.0, 0.5]"));
+        assert!(!value("1.5e-7"));
         assert!(!value(&format!("\"{}\"", "x".repeat(LARGEST_VALUE))));
     }
 }

@@ -13,20 +13,20 @@ use holdpoint_receipts::{
 use serde_json::value::RawValue;
 
 /// For a test that is not about the disk.
-pub const AUDIT: Manner = Manner {
+pub(crate) const AUDIT: Manner = Manner {
     sync: false,
     wait: Duration::from_secs(60),
 };
 
 /// A log that was begun.
-pub fn begun(directory: &Path, largest_segment: u64) -> Log {
+pub(crate) fn begun(directory: &Path, largest_segment: u64) -> Log {
     let log = at(directory, largest_segment);
     log.begin().expect("a log is begun");
     log
 }
 
 /// A log that is there.
-pub fn at(directory: &Path, largest_segment: u64) -> Log {
+pub(crate) fn at(directory: &Path, largest_segment: u64) -> Log {
     Log {
         directory: directory.join("receipts"),
         key: directory.join("receipts/key.pem"),
@@ -35,17 +35,17 @@ pub fn at(directory: &Path, largest_segment: u64) -> Log {
     }
 }
 
-pub fn append(log: &Log, body: &Body) -> Appended {
+pub(crate) fn append(log: &Log, body: &Body) -> Appended {
     log.append(body, AUDIT).expect("a receipt is appended")
 }
 
 /// What verification says without anything known from elsewhere.
-pub fn report(log: &Log) -> Report {
+pub(crate) fn report(log: &Log) -> Report {
     let source = Source::open(&log.directory).expect("a log");
     verify(&source, &Trust::default()).expect("a report")
 }
 
-pub fn call(id: &str) -> Call {
+pub(crate) fn call(id: &str) -> Call {
     let tool = "mcp__falcon__run_command";
     let arguments = RawValue::from_string(r#"{"hostname":"web01","command":"reboot"}"#.into()).expect("JSON");
     Call {
@@ -57,7 +57,7 @@ pub fn call(id: &str) -> Call {
     }
 }
 
-pub fn checkpoint() -> Checkpoint {
+pub(crate) fn checkpoint() -> Checkpoint {
     Checkpoint {
         id: "4711".into(),
         vpg: "3b6f0a2e-1111-4c22-8f33-5a5a5a5a5a5a".into(),
@@ -66,7 +66,7 @@ pub fn checkpoint() -> Checkpoint {
     }
 }
 
-pub fn decision(id: &str, verdict: Verdict) -> Body {
+pub(crate) fn decision(id: &str, verdict: Verdict) -> Body {
     let facts = Decision {
         verdict,
         stance: Stance::Closed,
@@ -93,7 +93,7 @@ pub fn decision(id: &str, verdict: Verdict) -> Body {
     Body::Decision(call(id), facts)
 }
 
-pub fn observation(id: &str, outcome: Outcome) -> Body {
+pub(crate) fn observation(id: &str, outcome: Outcome) -> Body {
     let results = RawValue::from_string(r#"[{"type":"text","text":"ran"}]"#.into()).expect("JSON");
     let facts = Observation {
         outcome,
