@@ -261,3 +261,42 @@ fn the_packages_own_hooks_take_the_stand_in_for_the_service() {
         assert_eq!(code, Some(2), "{trouble:?}: {told}");
     }
 }
+
+/// A kept receipt is one for the package's own verifier, which needs the key set and nothing of ours.
+#[test]
+fn the_packages_verifier_passes_what_was_kept() {
+    let Some(python) = python() else { return };
+    for algorithm in [Algorithm::Ed25519, Algorithm::MlDsa65] {
+        let sim = Sim::start(algorithm).expect("a service");
+        let (_, event) = captured("PreToolUse.mcp-run_command").remove(0);
+        let event: Event<'_> = serde_json::from_slice(&event).expect("an event");
+        let decision = Decision::permit(&event.action(), AGENT_ID).expect("a request");
+        let signed = service(&sim).gate(&decision, far()).expect("a permit");
+        let folder = tempfile::tempdir().expect("a folder");
+        let (receipt, keys) = (
+            folder.path().join("receipt.json"),
+            folder.path().join("keys.json"),
+        );
+        signed.keep(&receipt).expect("it is kept");
+        std::fs::write(&keys, sim.key_set().to_string()).expect("a file");
+        let verify = || {
+            let output = Command::new(&python)
+                .args(["-m", "asqav.verifier.verify_receipt", "--offline", "--receipt"])
+                .arg(&receipt)
+                .arg("--jwks")
+                .arg(&keys)
+                .output()
+                .expect("the package's Python");
+            (
+                output.status.success(),
+                String::from_utf8_lossy(&output.stdout).into_owned(),
+            )
+        };
+        let (passed, told) = verify();
+        assert!(passed, "{told}");
+        let text = std::fs::read_to_string(&receipt).expect("it is there");
+        std::fs::write(&receipt, text.replace("\"allow\"", "\"deny\"")).expect("a file");
+        let (passed, told) = verify();
+        assert!(!passed, "{told}");
+    }
+}

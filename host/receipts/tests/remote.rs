@@ -427,3 +427,24 @@ fn keys_that_cannot_be_kept_cost_a_question_each_time() {
     gate(&service).unwrap();
     assert_eq!(world.sim.pages_read(), 4);
 }
+
+#[test]
+fn receipts_are_kept_as_they_came_whoever_else_keeps_some() {
+    let world = World::new();
+    let path = world.folder.path().join("asqav.jsonl");
+    // What a process that was killed left behind.
+    std::fs::write(&path, "{\"payload\":").unwrap();
+    let signed = world.gate().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..10).for_each(|_| signed.keep(&path).unwrap()));
+        }
+    });
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("{\"payload\":"));
+    let kept: Vec<serde_json::Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(kept.len(), 80);
+    assert!(kept.iter().all(|receipt| *receipt == signed.receipt));
+    assert!(signed.keep(&world.folder.path().join("no/such/folder")).is_err());
+}

@@ -123,6 +123,13 @@ impl Sim {
         format!("http://{}/api/v1", self.address)
     }
 
+    /// The whole key set, as it is published in pages.
+    pub fn key_set(&self) -> Value {
+        let state = self.service.state();
+        let keys: Vec<_> = state.published.iter().map(Published::json).collect();
+        serde_json::json!({ "keys": keys })
+    }
+
     /// From now on, this goes wrong; `None` for nothing.
     pub fn trouble(&self, trouble: Option<Trouble>) {
         self.service.state().trouble = trouble;

@@ -8,6 +8,7 @@ mod account;
 mod check;
 mod error;
 mod http;
+mod kept;
 mod keys;
 mod request;
 mod strict;
