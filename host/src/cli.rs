@@ -1,6 +1,7 @@
 //! The command line.
 
 mod policy;
+mod receipts;
 
 use std::env;
 use std::ffi::OsString;
@@ -42,6 +43,8 @@ enum Command {
     },
     /// Makes, checks, installs and takes back policies.
     Policy(policy::PolicyArguments),
+    /// Shows, verifies and exports the receipts of what was decided and seen.
+    Receipts(receipts::ReceiptsArguments),
     /// The session tally: how many of a session's tool calls failed.
     #[command(subcommand)]
     Session(Session),
@@ -138,6 +141,9 @@ pub fn run(started: Instant) -> ExitCode {
         Ok(Arguments {
             command: Some(Command::Policy(arguments)),
         }) => policy::run(arguments),
+        Ok(Arguments {
+            command: Some(Command::Receipts(arguments)),
+        }) => receipts::run(arguments),
         Err(error) => {
             // Help and version go to standard output and are no error; the rest is one, also for a hook.
             let code = if error.use_stderr() {

@@ -35,6 +35,34 @@ pub struct Call<'a> {
     pub extras: serde_json::Value,
 }
 
+/// A tool call that has ended.
+#[derive(Debug)]
+pub struct Ended<'a> {
+    /// The session's id, empty where the harness sent none.
+    pub session_id: String,
+    /// The call's id (`tool_use_id`), empty where the harness sent none.
+    pub call_id: String,
+    /// The tool, exactly as the harness spells it.
+    pub tool: String,
+    /// The arguments as they came.
+    pub arguments: &'a RawValue,
+    /// How it ended.
+    pub how: How,
+    /// What it returned, or its error, as it came.
+    pub results: Option<&'a RawValue>,
+}
+
+/// How a call ended, as the harness saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// It ran to its end.
+    Ran,
+    /// It failed.
+    Failed,
+    /// It was interrupted.
+    Interrupted,
+}
+
 /// An MCP server as the harness names it: untrusted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {

@@ -18,7 +18,7 @@ use crate::session::{self, Session};
 use crate::verdict::{Fault, FaultKind, Verdict};
 use crate::watchdog::{self, Waiting};
 use crate::zerto::Zerto;
-use crate::{arguments, private, runtime};
+use crate::{arguments, private, receipts, runtime};
 
 /// Handles one event from standard input, as a harness starts us, and says how the process has to end.
 pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
@@ -49,7 +49,10 @@ pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
             watchdog::expect(Waiting::Nothing);
             notice(&config, name)
         }
-        Err(fault) => Decision::unreadable(fault),
+        Err(fault) => {
+            let receipt = receipts::unread(&config, &fault, bytes.as_deref().unwrap_or_default(), deadline);
+            Decision::unreadable(fault, receipt)
+        }
     };
     deliver(decision, &config, started, read)
 }
@@ -65,11 +68,13 @@ struct Decision {
 
 impl Decision {
     /// An event that cannot be read: whether a call waits for it is not known, so it is blocked.
-    fn unreadable(fault: Fault) -> Self {
+    fn unreadable(fault: Fault, receipt: Option<String>) -> Self {
         let reason = fault.reason();
+        let mut entry = entry("", "", "").failed("deny", fault.kind, &fault.cause);
+        entry.receipt = receipt;
         Self {
             answer: claude_code::block(&reason),
-            entry: Some(entry("", "", "").failed("deny", fault.kind, &fault.cause)),
+            entry: Some(entry),
             awaited: true,
         }
     }
@@ -86,6 +91,7 @@ fn entry(session: &str, call: &str, tool: &str) -> Entry {
         why: None,
         record: Record::default(),
         policy: None,
+        receipt: None,
         ms: Phases::default(),
     }
 }
@@ -104,7 +110,8 @@ fn notice(config: &Result<Config, ConfigError>, name: String) -> Decision {
     }
 }
 
-/// An event that the session tally is kept by. Whatever goes wrong with that is silent, and a line in the log.
+/// An event that the session tally is kept by, and that may be the end of a call. Whatever goes wrong is silent, and a
+/// line in the log.
 fn observe(config: &Result<Config, ConfigError>, name: &'static str, bytes: &[u8]) -> Decision {
     let Ok(usable) = config else {
         return notice(config, name.to_owned());
@@ -121,6 +128,12 @@ fn observe(config: &Result<Config, ConfigError>, name: &'static str, bytes: &[u8
             decision.entry = Some(entry("", "", name).failed("silent", fault.kind, &fault.cause));
         }
     }
+    if let Some(told) = receipts::observed(usable, entry("", "", name), bytes)
+        && let Some(other) = decision.entry.replace(told)
+    {
+        // Both are to be told, and only one goes the usual way.
+        let _ = append(config, other);
+    }
     decision
 }
 
@@ -134,7 +147,22 @@ fn judge(
     let record = Arc::new(Mutex::new(Record::default()));
     let mut entry = entry(&call.session_id, &call.call_id, &call.tool);
     leave_lines(config, &entry);
-    let (verdict, fault) = match decide(config, call, started, deadline, &record, &mut entry) {
+    let decided = decide(config, call, started, deadline, &record, &mut entry);
+    entry.record = record.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut verdict = told(decided, &mut entry);
+    if let Err(fault) = receipts::decided(config, call, &mut entry, deadline) {
+        verdict = told(Err(fault), &mut entry);
+    }
+    Decision {
+        answer: claude_code::write(&verdict),
+        entry: Some(entry),
+        awaited: true,
+    }
+}
+
+/// What the harness is told of a decision; the entry says the same.
+fn told(decided: Result<Verdict, Fault>, entry: &mut Entry) -> Verdict {
+    let (verdict, fault) = match decided {
         Ok(verdict) => (verdict, None),
         Err(fault) => (Verdict::Deny(fault.reason()), Some(fault)),
     };
@@ -145,12 +173,7 @@ fn judge(
         (None, Verdict::Ask(reason) | Verdict::Deny(reason)) => Some(reason.clone()),
     };
     entry.fault = fault.map(|fault| fault.kind.word());
-    entry.record = record.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Decision {
-        answer: claude_code::write(&verdict),
-        entry: Some(entry),
-        awaited: true,
-    }
+    verdict
 }
 
 fn decide(
@@ -168,7 +191,7 @@ fn decide(
         policy::load(&config.policy).map_err(|error| Fault::new(error.kind(), error.to_string()))?;
     // The process is about to end: taking the component apart would be a tenth of its work, for nothing.
     let component = ManuallyDrop::new(component);
-    entry.policy = Some(identity.to_string());
+    entry.policy = Some(identity);
     entry.ms.load = milliseconds(started.elapsed());
     let (text, cut) = arguments::bounded(call.arguments);
     let question = runtime::Call {

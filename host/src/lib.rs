@@ -3,8 +3,8 @@
 //! Data flows one way, and each step has its one place:
 //!
 //! [`harness::stdin`] and [`harness::claude_code`] make an [`event`] of what the harness writes; [`policy`] loads what
-//! decides and [`runtime`] runs it; [`zerto`] and [`session`] are what it is lent; a [`verdict`] comes out, [`log`] keeps it, and the
-//! harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the [`watchdog`].
+//! decides and [`runtime`] runs it; [`zerto`] and [`session`] are what it is lent; a [`verdict`] comes out, [`receipts`] and
+//! [`log`] keep it, and the harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the [`watchdog`].
 
 pub mod arguments;
 pub mod cli;
@@ -16,6 +16,7 @@ pub mod hook;
 pub mod log;
 pub mod policy;
 mod private;
+pub mod receipts;
 pub mod record;
 pub mod runtime;
 pub mod session;

@@ -7,8 +7,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
+use crate::policy::Identity;
 use crate::record::Record;
 use crate::text;
 use crate::verdict::FaultKind;
@@ -41,10 +42,20 @@ pub struct Entry {
     #[serde(flatten)]
     pub record: Record,
     /// The policy that decided: where it came from and its digest.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "in_words")]
+    pub policy: Option<Identity>,
+    /// The receipt's number and digest, or why there is none; none where receipts are off.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy: Option<String>,
+    pub receipt: Option<String>,
     /// Milliseconds by phase.
     pub ms: Phases,
+}
+
+fn in_words<S: Serializer>(policy: &Option<Identity>, serializer: S) -> Result<S::Ok, S::Error> {
+    match policy {
+        Some(policy) => serializer.collect_str(policy),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// Where a decision's time went, in milliseconds since the process started.
@@ -85,7 +96,9 @@ impl Entry {
         for name in [&mut self.session, &mut self.call, &mut self.tool] {
             *name = text::clean_line(name, LONGEST_NAME);
         }
-        self.why = self.why.map(|why| text::clean_line(&why, LONGEST_REASON));
+        for text in [&mut self.why, &mut self.receipt] {
+            *text = text.take().map(|text| text::clean_line(&text, LONGEST_REASON));
+        }
         self
     }
 }
@@ -202,6 +215,7 @@ mod tests {
             why: Some("two\nlines".into()),
             record,
             policy: None,
+            receipt: None,
             ms: Phases::default(),
         }
     }

@@ -23,6 +23,9 @@ pub struct Record {
     /// The checkpoints that were seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<Seen>,
+    /// The machines that Zerto answered with: for receipts, which tell the way back.
+    #[serde(skip)]
+    pub machines: Vec<Machine>,
     /// What went wrong with Zerto.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub troubles: Vec<String>,
@@ -32,6 +35,19 @@ pub struct Record {
     /// Where the time with Zerto went.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zerto: Option<ZertoTimes>,
+}
+
+/// A machine as Zerto knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// Zerto's identifier of it.
+    pub vm: String,
+    /// The VPG's identifier.
+    pub vpg: String,
+    /// The VPG's name.
+    pub vpg_name: String,
 }
 
 /// A checkpoint that was seen in a journal.
@@ -73,6 +89,20 @@ impl Record {
         let name = clean_line(name, LONGEST);
         if self.targets.len() < MOST_FACTS && !self.targets.contains(&name) {
             self.targets.push(name);
+        }
+    }
+
+    /// A machine that Zerto answered with.
+    pub fn machine(&mut self, name: &str, vm: &str, vpg: &str, vpg_name: &str) {
+        let [name, vm, vpg, vpg_name] = [name, vm, vpg, vpg_name].map(|text| clean_line(text, LONGEST));
+        let machine = Machine {
+            name,
+            vm,
+            vpg,
+            vpg_name,
+        };
+        if self.machines.len() < MOST_FACTS && !self.machines.contains(&machine) {
+            self.machines.push(machine);
         }
     }
 

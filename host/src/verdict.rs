@@ -88,6 +88,8 @@ pub enum FaultKind {
     Deadline,
     /// The session tally cannot be kept or read.
     Session,
+    /// The receipt cannot be written.
+    Receipt,
     /// The answer cannot be delivered.
     Answer,
     /// The host itself failed: a panic, a signal.
@@ -96,7 +98,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// Every kind there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Event,
         Self::Harness,
         Self::Configuration,
@@ -104,6 +106,7 @@ impl FaultKind {
         Self::Trap,
         Self::Deadline,
         Self::Session,
+        Self::Receipt,
         Self::Answer,
         Self::Host,
     ];
@@ -118,6 +121,7 @@ impl FaultKind {
             Self::Trap => "trap",
             Self::Deadline => "deadline",
             Self::Session => "session",
+            Self::Receipt => "receipt",
             Self::Answer => "answer",
             Self::Host => "host",
         }

@@ -85,6 +85,15 @@ impl Zerto {
         answer
     }
 
+    fn found(&self, rows: Vec<zvm::VmRow>) -> Vec<VmRow> {
+        let mut record = self.record();
+        for vm in &rows {
+            record.machine(&vm.vm_name, &vm.vm_identifier, &vm.vpg_identifier, &vm.vpg_name);
+        }
+        drop(record);
+        rows.into_iter().map(row).collect()
+    }
+
     fn record_times(&mut self) {
         if let Some(connection) = &self.connection {
             let spent = connection.zvm.timings();
@@ -106,14 +115,14 @@ impl Zerto {
 impl Capabilities for Zerto {
     fn find_vms_by_name(&mut self, name: &str) -> Result<Vec<VmRow>, Error> {
         self.record().target(name);
-        self.ask(async |zvm| zvm.find_vms_by_name(name).await)
-            .map(|rows| rows.into_iter().map(row).collect())
+        let rows = self.ask(async |zvm| zvm.find_vms_by_name(name).await)?;
+        Ok(self.found(rows))
     }
 
     fn find_vms_by_identifier(&mut self, identifier: &str) -> Result<Vec<VmRow>, Error> {
         self.record().target(identifier);
-        self.ask(async |zvm| zvm.find_vms_by_identifier(identifier).await)
-            .map(|rows| rows.into_iter().map(row).collect())
+        let rows = self.ask(async |zvm| zvm.find_vms_by_identifier(identifier).await)?;
+        Ok(self.found(rows))
     }
 
     fn vpg(&mut self, identifier: &str) -> Result<VpgState, Error> {

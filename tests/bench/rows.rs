@@ -183,6 +183,14 @@ fn subjects(world: &World) -> Vec<Subject> {
     );
     installed.world = Some(crate::installed::world(HOLDPOINT));
     subjects.push(installed);
+    for (name, mode) in [
+        ("read-only call, with a receipt (audit)", "audit"),
+        ("read-only call, with a receipt on the disk (gate)", "gate"),
+    ] {
+        let mut receipt = hook(name, read(json!({})), None, 1);
+        receipt.world = Some(with_receipts(mode));
+        subjects.push(receipt);
+    }
     if let Some(python) = python() {
         subjects.push(subject(
             "python3 -c pass",
@@ -194,6 +202,19 @@ fn subjects(world: &World) -> Vec<Subject> {
         ));
     }
     subjects
+}
+
+/// A world whose decisions get receipts.
+fn with_receipts(mode: &str) -> World {
+    let world = World::without_zvm();
+    world.configure(&format!("receipts.mode = '{mode}'"));
+    let mut keygen = world.command(HOLDPOINT);
+    let status = keygen
+        .args(["receipts", "keygen"])
+        .output()
+        .map(|output| output.status);
+    assert!(status.expect("the program starts").success(), "a key is made");
+    world
 }
 
 /// A program that does nothing, built as an ordinary one is.

@@ -15,6 +15,8 @@ mod process;
 #[cfg(target_os = "linux")]
 mod readonly;
 #[cfg(unix)]
+mod receipts;
+#[cfg(unix)]
 mod session;
 #[cfg(unix)]
 mod session_verbs;

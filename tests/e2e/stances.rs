@@ -6,13 +6,14 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 9] = [
+const TESTS: [(&str, &str); 10] = [
     ("config", include_str!("config.rs")),
     ("decisions", include_str!("decisions.rs")),
     ("events", include_str!("events.rs")),
     ("panics", include_str!("panics.rs")),
     ("policies", include_str!("policies.rs")),
     ("process", include_str!("process.rs")),
+    ("receipts", include_str!("receipts.rs")),
     ("session", include_str!("session.rs")),
     ("signed", include_str!("signed.rs")),
     ("stdin", include_str!("stdin.rs")),

@@ -10,6 +10,9 @@ use sha2::{Digest as _, Sha256};
 /// digest, as of every one.
 const LARGEST_VALUE: usize = 256 * 1024;
 
+/// The largest value that is brought into canonical form, in bytes as it came. That takes several times as much memory.
+const LARGEST_CANONICAL: usize = 4 * 1024 * 1024;
+
 /// The largest number that every reader of JSON reads alike. The format refuses receipts with larger ones.
 const LARGEST_NUMBER: f64 = 9_007_199_254_740_991.0;
 
@@ -23,7 +26,8 @@ const SMALLEST_FRACTION: f64 = 1e-4;
 pub enum Form {
     /// The canonical form (RFC 8785), which anybody can make anew from the value.
     Canonical,
-    /// The text as the harness sent it: it has no canonical form (a number too large, half a surrogate pair).
+    /// The text as the harness sent it: it has no canonical form (a number too large, half a surrogate pair), or is too
+    /// long to be brought into it (over 4 MiB).
     Text,
 }
 
@@ -61,6 +65,18 @@ impl Arguments {
             action: Digest::from_bytes(action.finalize().into()),
             form,
             value: shown(value.filter(|_| include), &text),
+        }
+    }
+
+    /// Binds an event that could not be read, by its bytes.
+    pub fn unread(event: &[u8]) -> Self {
+        let digest = Digest::of(event);
+        Self {
+            digest,
+            bytes: event.len() as u64,
+            action: digest,
+            form: Form::Text,
+            value: None,
         }
     }
 }
@@ -105,7 +121,9 @@ fn shown(value: Option<Value>, canonical: &[u8]) -> Option<Value> {
 }
 
 fn canonical(raw: &RawValue) -> (Form, Vec<u8>, Option<Value>) {
-    let value: Option<Value> = serde_json::from_str(raw.get()).ok();
+    let value: Option<Value> = (raw.get().len() <= LARGEST_CANONICAL)
+        .then(|| serde_json::from_str(raw.get()).ok())
+        .flatten();
     let text = value
         .as_ref()
         .and_then(|value| serde_json_canonicalizer::to_vec(value).ok());
@@ -118,9 +136,9 @@ fn canonical(raw: &RawValue) -> (Form, Vec<u8>, Option<Value>) {
 /// Whether every number is one that all readers read alike, and all writers write alike.
 fn is_plain(value: &Value) -> bool {
     match value {
-        Value::Number(number) => number
-            .as_f64()
-            .is_some_and(|number| number.abs() <= LARGEST_NUMBER),
+        Value::Number(number) => number.as_f64().map(f64::abs).is_some_and(|number| {
+            number <= LARGEST_NUMBER && (number.fract() == 0.0 || number >= SMALLEST_FRACTION)
+        }),
         Value::Array(values) => values.iter().all(is_plain),
         Value::Object(members) => members.values().all(is_plain),
         _ => true,
@@ -153,7 +171,8 @@ mod tests {
 
     #[test]
     fn what_has_no_canonical_form_is_bound_as_text() {
-        for text in [r#"{"a":1e999}"#, r#""\ud800""#] {
+        let long = format!("\"{}\"", "x".repeat(LARGEST_CANONICAL));
+        for text in [r#"{"a":1e999}"#, r#""\ud800""#, &long] {
             let results = Results::of(&raw(text), true);
             assert_eq!((results.form, results.value), (Form::Text, None), "{text}");
             assert_eq!(results.digest, Digest::of(text.as_bytes()), "{text}");

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::envelope::{LARGEST_RECEIPT, Receipt};
 use crate::error::{LogError, ReceiptError};
+use crate::keyset::KeySet;
 
 /// The key set's name.
 pub(crate) const KEY_SET: &str = "keys.json";
@@ -163,6 +164,30 @@ impl Source {
         &self.key_set
     }
 
+    /// Copies the lines into one file, and the key set into one beside it (`receipts.jsonl`, `receipts.keys.json`): what
+    /// somebody else needs to verify them. Neither may be there yet.
+    ///
+    /// # Errors
+    ///
+    /// Where one of them cannot be read or written.
+    pub fn export(&self, to: &Path) -> Result<PathBuf, LogError> {
+        let keys = KeySet::read(&self.key_set)?;
+        let key_set = beside(to);
+        let mut file = create(&key_set)?;
+        io::Write::write_all(&mut file, keys.to_json().as_bytes())
+            .map_err(LogError::file(&key_set, "written"))?;
+        let mut file = io::BufWriter::new(create(to)?);
+        for line in self.lines() {
+            let line = line?;
+            let ending: &[u8] = if line.ended { b"\n" } else { b"" };
+            io::Write::write_all(&mut file, &line.bytes)
+                .and_then(|()| io::Write::write_all(&mut file, ending))
+                .map_err(LogError::file(to, "written"))?;
+        }
+        io::Write::flush(&mut file).map_err(LogError::file(to, "written"))?;
+        Ok(key_set)
+    }
+
     /// Reads the lines, from the first to the last.
     pub fn lines(&self) -> Reader {
         Reader {
@@ -253,6 +278,15 @@ fn next_line(file: &mut BufReader<io::Take<File>>) -> io::Result<Option<Line>> {
         file.skip_until(b'\n')?;
     }
     Ok(Some(Line { bytes, ended }))
+}
+
+/// Creates a file that was not there, for its owner only.
+fn create(path: &Path) -> Result<File, LogError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    private(&mut options)
+        .open(path)
+        .map_err(LogError::file(path, "created"))
 }
 
 /// Creates a file in the place of what is there: to be read by its owner, or by everybody.

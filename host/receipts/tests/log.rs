@@ -443,6 +443,27 @@ fn a_log_that_a_newer_host_went_on_with_is_left_alone() {
     assert_eq!(report(&log).integrity.outcome, Checked::NotChecked);
 }
 
+/// What is exported is all that somebody else needs.
+#[test]
+fn an_export_is_verified_as_the_log_is() {
+    let home = tempfile::tempdir().unwrap();
+    let log = begun(home.path(), 4_000);
+    for number in 0..5 {
+        append(&log, &decision(&format!("call-{number}"), Verdict::Pass));
+    }
+    log.change_key(AUDIT.wait).unwrap();
+    append(&log, &observation("call-0", Outcome::Ran));
+    let source = Source::open(&log.directory).unwrap();
+    let out = home.path().join("out.jsonl");
+    let exported_keys = source.export(&out).unwrap();
+    assert_eq!(exported_keys, home.path().join("out.keys.json"));
+    assert_eq!(
+        verify(&Source::open(&out).unwrap(), &Trust::default()).unwrap(),
+        report(&log)
+    );
+    assert!(source.export(&out).is_err(), "nothing is written over");
+}
+
 #[test]
 fn calls_are_joined_filtered_and_found() {
     let home = tempfile::tempdir().unwrap();

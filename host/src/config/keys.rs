@@ -210,6 +210,32 @@ const KEYS: &[Key] = &[
         "`true`",
         "Whether the model is told of a new level, and of the count where a session goes on after a compaction.",
     ),
+    key(
+        "receipts.mode",
+        "`\"off\"`",
+        "`\"off\"`, `\"audit\"` (every decision and every end of a call gets a receipt; where that fails, only the receipt is lost) or `\"gate\"` (no receipt on the disk, no call: deny). Needs a key: `holdpoint receipts keygen`.",
+    ),
+    key(
+        "receipts.directory",
+        "`$XDG_STATE_HOME/holdpoint/receipts`",
+        "Where the receipts lie.",
+    ),
+    key(
+        "receipts.key",
+        "`key.pem` in that folder",
+        "The private key that signs them, which only its owner may read.",
+    ),
+    key(
+        "receipts.arguments",
+        "`false`",
+        "Whether a call's arguments stand in its receipts, and not their digest alone. They may hold secrets.",
+    ),
+    key("receipts.results", "`false`", "The same for what calls return."),
+    key(
+        "receipts.segment_bytes",
+        "`16777216`",
+        "The size at which a new file of receipts is begun.",
+    ),
 ];
 
 /// The reference of all keys, as a table in Markdown.

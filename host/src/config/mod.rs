@@ -3,6 +3,7 @@
 mod keys;
 mod layers;
 mod legacy;
+mod receipts;
 mod trust;
 mod zerto;
 
@@ -19,6 +20,7 @@ use crate::verdict::Verdict;
 
 pub use keys::reference;
 pub use layers::{Places, load};
+pub use receipts::{Mode, Receipts};
 pub use trust::{Key, SignatureRule};
 pub use zerto::{LoginKind, Zerto};
 
@@ -37,6 +39,8 @@ pub struct Config {
     pub log: Log,
     /// The session tally.
     pub session: Session,
+    /// The receipts.
+    pub receipts: Receipts,
 }
 
 /// The policy, what it may use, and what it is told.
@@ -195,6 +199,8 @@ impl Config {
             ("policy.store", self.policy.store.as_deref()),
             ("log.path", self.log.path.as_deref()),
             ("session.directory", self.session.directory.as_deref()),
+            ("receipts.directory", self.receipts.directory.as_deref()),
+            ("receipts.key", self.receipts.key.as_deref()),
         ];
         let catalogs = self
             .policy

@@ -3,6 +3,8 @@
 //! Facts: the hooks reference of the harness, and what was seen in 2.1.85, 2.1.197 and 2.1.332. A JSON deny together
 //! with the reason on stderr and exit code 2 blocks in every one of them, whichever of the three the harness reads.
 
+mod ended;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -10,6 +12,8 @@ use super::Answer;
 use crate::event::{Call, Event, Server};
 use crate::exit::ExitCode;
 use crate::verdict::{Fault, FaultKind, Verdict};
+
+pub use ended::read_ended;
 
 /// The harness's name, in logs, tags and calls.
 pub const NAME: &str = "claude-code";

@@ -34,14 +34,16 @@ const MOST_HANDLES: usize = 1_000;
 /// The capabilities that there are, by the names of the interfaces in `wit/`.
 pub const CAPABILITIES: [&str; 4] = ["deadline", "log", "session", "zerto"];
 
+/// The versions of the contract that are served.
+pub const SERVED: [Version; 1] = [Version::new(0, 1, 0)];
+
 /// What a policy is held against before it is compiled or loaded: the contract that is served, and what of it is lent.
 pub fn contract(grants: &[String]) -> Contract<'_> {
-    const SERVED: &[Version] = &[Version::new(0, 1, 0)];
     Contract {
         package: "holdpoint:policy",
         world: "guest",
         export: "policy",
-        versions: SERVED,
+        versions: &SERVED,
         types: &["types"],
         capabilities: &CAPABILITIES,
         grants,

@@ -1,0 +1,73 @@
+//! The receipts: whether they are written, where, and what stands in them.
+
+use std::path::PathBuf;
+
+use holdpoint_receipts::Log;
+use serde::Deserialize;
+
+use super::ConfigError;
+use super::layers::state_directory;
+
+/// Whether receipts are written, and what becomes of a call whose receipt cannot be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// None are written.
+    #[default]
+    Off,
+    /// A receipt that cannot be written is lost, and nothing else.
+    Audit,
+    /// No receipt on the disk, no call.
+    Gate,
+}
+
+/// The receipts.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Receipts {
+    /// Whether they are written. Never the policy's to say.
+    pub mode: Mode,
+    pub(super) directory: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
+    /// Whether arguments stand in them.
+    pub arguments: bool,
+    /// Whether results stand in them.
+    pub results: bool,
+    segment_bytes: Option<u64>,
+}
+
+impl Receipts {
+    /// Where they lie.
+    ///
+    /// # Errors
+    ///
+    /// Where nothing is configured and there is no home directory.
+    pub fn directory(&self) -> Result<PathBuf, ConfigError> {
+        if let Some(directory) = &self.directory {
+            return Ok(directory.clone());
+        }
+        state_directory()
+            .map(|directory| directory.join("receipts"))
+            .ok_or_else(|| {
+                ConfigError::value(
+                    "receipts.directory",
+                    "has to be set, since neither XDG_STATE_HOME nor HOME is",
+                )
+            })
+    }
+
+    /// The log that they make.
+    ///
+    /// # Errors
+    ///
+    /// As for [`directory`](Self::directory).
+    pub fn log(&self) -> Result<Log, ConfigError> {
+        let directory = self.directory()?;
+        Ok(Log {
+            key: self.key.clone().unwrap_or_else(|| directory.join("key.pem")),
+            directory,
+            largest_segment: self.segment_bytes.unwrap_or(16 * 1024 * 1024),
+            host: env!("CARGO_PKG_VERSION").into(),
+        })
+    }
+}

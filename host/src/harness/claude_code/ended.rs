@@ -1,0 +1,74 @@
+//! What the harness says of a call that has ended: `PostToolUse` and `PostToolUseFailure`.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::field;
+use crate::event::{Ended, How};
+use crate::verdict::{Fault, FaultKind};
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(borrow)]
+    hook_event_name: Option<&'a RawValue>,
+    session_id: Option<&'a RawValue>,
+    tool_use_id: Option<&'a RawValue>,
+    tool_name: Option<&'a RawValue>,
+    tool_input: Option<&'a RawValue>,
+    tool_response: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+    is_interrupt: Option<&'a RawValue>,
+}
+
+/// Reads what is known of a call that has ended; none where the event is another one.
+///
+/// # Errors
+///
+/// A fault where the event's fields cannot be read.
+pub fn read_ended(bytes: &[u8]) -> Result<Option<Ended<'_>>, Fault> {
+    let wire: Wire<'_> = serde_json::from_slice(bytes)
+        .map_err(|error| Fault::new(FaultKind::Event, format!("the event cannot be read ({error})")))?;
+    let name: Option<String> = field("hook_event_name", wire.hook_event_name)?;
+    let (how, results) = match name.as_deref() {
+        Some("PostToolUse") => (How::Ran, wire.tool_response),
+        Some("PostToolUseFailure") => {
+            let interrupted: Option<bool> = field("is_interrupt", wire.is_interrupt)?;
+            let how = if interrupted == Some(true) {
+                How::Interrupted
+            } else {
+                How::Failed
+            };
+            (how, wire.error)
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Ended {
+        session_id: field("session_id", wire.session_id)?.unwrap_or_default(),
+        call_id: field("tool_use_id", wire.tool_use_id)?.unwrap_or_default(),
+        tool: field("tool_name", wire.tool_name)?.unwrap_or_default(),
+        arguments: wire.tool_input.unwrap_or(RawValue::NULL),
+        how,
+        results,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_told_by_the_event_and_its_interrupt() {
+        let how = |text: &str| read_ended(text.as_bytes()).unwrap().map(|ended| ended.how);
+        assert_eq!(how(r#"{"hook_event_name":"PostToolUse"}"#), Some(How::Ran));
+        assert_eq!(
+            how(r#"{"hook_event_name":"PostToolUseFailure"}"#),
+            Some(How::Failed)
+        );
+        assert_eq!(
+            how(r#"{"hook_event_name":"PostToolUseFailure","is_interrupt":true}"#),
+            Some(How::Interrupted)
+        );
+        assert_eq!(how(r#"{"hook_event_name":"PreCompact"}"#), None);
+        assert!(read_ended(br#"{"hook_event_name":"PostToolUse","tool_name":1}"#).is_err());
+    }
+}

@@ -1,0 +1,240 @@
+//! Receipts in the host: what the hook knows, made into one, and what becomes of a call whose receipt cannot be written.
+
+use std::time::{Duration, Instant};
+
+use holdpoint_receipts::{
+    Appended, Arguments, Body, Checkpoint, Decision, Event, Machine, Manner, Observation, Outcome, Policy,
+    Results, Stance, Verdict,
+};
+
+use crate::config::{Config, ConfigError, Mode, Receipts};
+use crate::event::{Call, Ended, How};
+use crate::harness::claude_code;
+use crate::log::Entry;
+use crate::policy::Identity;
+use crate::text::clean_line;
+use crate::verdict::{Fault, FaultKind};
+use crate::{runtime, watchdog};
+
+/// How long others are waited for where only the receipt is at stake.
+const SHORT_WAIT: Duration = Duration::from_secs(2);
+/// The longest name, in characters. The same before and after a call, as it joins the two.
+const LONGEST_NAME: usize = 400;
+/// The longest reason, in characters.
+const LONGEST_REASON: usize = 2_000;
+
+/// Writes a decision's receipt. The entry gets its number, or why there is none.
+///
+/// # Errors
+///
+/// In gate mode: a fault in the place of a verdict that would let the call run, where the receipt is not on the disk.
+pub fn decided(
+    config: &Result<Config, ConfigError>,
+    call: &Call<'_>,
+    entry: &mut Entry,
+    deadline: Instant,
+) -> Result<(), Fault> {
+    let Some((settings, mode)) = wanted(config) else {
+        return Ok(());
+    };
+    let tool = name(&call.tool);
+    let arguments = Arguments::of(&tool, call.arguments, settings.arguments);
+    let body = Body::Decision(
+        called(&call.session_id, &call.call_id, tool, arguments),
+        decision(entry, call.permission_mode.as_deref()),
+    );
+    match append(settings, &body, before_a_call(mode, config, deadline)) {
+        Ok(appended) => {
+            entry.receipt = Some(in_words(&appended));
+            Ok(())
+        }
+        Err(cause) => {
+            entry.receipt = Some(format!("none: {cause}"));
+            if mode == Mode::Gate && entry.verdict != Verdict::Deny.word() {
+                let cause = format!("no receipt could be written, and receipts.mode is \"gate\": {cause}");
+                return Err(Fault::new(FaultKind::Receipt, cause));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Writes the receipt of an event that was blocked because it could not be read; says its number, or why there is none.
+pub fn unread(
+    config: &Result<Config, ConfigError>,
+    fault: &Fault,
+    event: &[u8],
+    deadline: Instant,
+) -> Option<String> {
+    let (settings, mode) = wanted(config)?;
+    let decision = Decision {
+        verdict: Verdict::Deny,
+        stance: Stance::Closed,
+        fault: Some(fault.kind.word().into()),
+        why: Some(clean_line(&fault.cause, LONGEST_REASON)),
+        permission_mode: None,
+        policy: None,
+        targets: Vec::new(),
+        machines: Vec::new(),
+        checkpoints: Vec::new(),
+        troubles: Vec::new(),
+    };
+    let body = Body::Decision(called("", "", String::new(), Arguments::unread(event)), decision);
+    let appended = append(settings, &body, before_a_call(mode, config, deadline));
+    Some(appended.map_or_else(|cause| format!("none: {cause}"), |appended| in_words(&appended)))
+}
+
+/// Writes the receipt of what was seen of a call that has ended. What there is to tell goes into the entry; none where
+/// there is nothing.
+pub fn observed(config: &Config, entry: Entry, event: &[u8]) -> Option<Entry> {
+    let settings = &config.receipts;
+    if settings.mode == Mode::Off {
+        return None;
+    }
+    let ended = match claude_code::read_ended(event) {
+        Ok(ended) => ended?,
+        Err(fault) => return Some(entry.failed("silent", fault.kind, &fault.cause)),
+    };
+    match observe(settings, &ended) {
+        Ok(appended) if appended.set_aside.is_empty() => None,
+        Ok(appended) => Some(Entry {
+            receipt: Some(in_words(&appended)),
+            ..entry
+        }),
+        Err(cause) => Some(entry.failed("silent", FaultKind::Receipt, &cause)),
+    }
+}
+
+fn observe(settings: &Receipts, ended: &Ended<'_>) -> Result<Appended, String> {
+    let tool = name(&ended.tool);
+    let arguments = Arguments::of(&tool, ended.arguments, settings.arguments);
+    let call = called(&ended.session_id, &ended.call_id, tool, arguments);
+    // Where it cannot be found, the call's id still joins the two.
+    let decision = call.id.as_deref().and_then(|id| {
+        let log = settings.log().ok()?;
+        log.decision_of(call.session.as_deref(), id).ok().flatten()
+    });
+    let observation = Observation {
+        outcome: match ended.how {
+            How::Ran => Outcome::Ran,
+            How::Failed => Outcome::Failed,
+            How::Interrupted => Outcome::Interrupted,
+        },
+        stance: Stance::Open,
+        results: ended
+            .results
+            .map(|results| Results::of(results, settings.results)),
+        checkpoints: decision
+            .as_ref()
+            .map(|decision| decision.body.checkpoints().to_vec())
+            .unwrap_or_default(),
+        decision: decision.map(|decision| decision.digest),
+    };
+    let manner = Manner {
+        sync: false,
+        wait: SHORT_WAIT,
+    };
+    append(settings, &Body::Observation(call, observation), manner)
+}
+
+/// The settings, where receipts are wanted. Without a configuration nobody knows whether they are, or where.
+fn wanted(config: &Result<Config, ConfigError>) -> Option<(&Receipts, Mode)> {
+    let settings = &config.as_ref().ok()?.receipts;
+    (settings.mode != Mode::Off).then_some((settings, settings.mode))
+}
+
+fn before_a_call(mode: Mode, config: &Result<Config, ConfigError>, deadline: Instant) -> Manner {
+    let whole = config.as_ref().map(Config::deadline).unwrap_or_default();
+    let left = deadline.saturating_duration_since(Instant::now());
+    let left = left.saturating_sub(watchdog::grace(whole));
+    match mode {
+        Mode::Gate => Manner {
+            sync: true,
+            wait: left,
+        },
+        Mode::Off | Mode::Audit => Manner {
+            sync: false,
+            wait: left.min(SHORT_WAIT),
+        },
+    }
+}
+
+fn append(settings: &Receipts, body: &Body, manner: Manner) -> Result<Appended, String> {
+    let log = settings.log().map_err(|error| error.to_string())?;
+    log.append(body, manner).map_err(|error| error.to_string())
+}
+
+/// The receipt, for the decision log; and what was found torn, which somebody should hear of.
+fn in_words(appended: &Appended) -> String {
+    let mut words = format!("#{} sha256:{:.12}", appended.seq, appended.digest.hex());
+    for event in &appended.set_aside {
+        if let Event::LineSetAside { file, bytes, .. } = event {
+            words.push_str(&format!(
+                "; before it, {bytes} bytes of an unfinished receipt were set aside as {file}"
+            ));
+        }
+    }
+    words
+}
+
+fn name(text: &str) -> String {
+    clean_line(text, LONGEST_NAME)
+}
+
+fn called(session: &str, id: &str, tool: String, arguments: Arguments) -> holdpoint_receipts::Call {
+    let given = |text: &str| Some(name(text)).filter(|text| !text.is_empty());
+    holdpoint_receipts::Call {
+        harness: claude_code::NAME.into(),
+        session: given(session),
+        id: given(id),
+        tool,
+        arguments,
+    }
+}
+
+fn decision(entry: &Entry, permission_mode: Option<&str>) -> Decision {
+    let record = &entry.record;
+    let machines = record.machines.iter().map(|machine| Machine {
+        name: machine.name.clone(),
+        vm: machine.vm.clone(),
+        vpg: machine.vpg.clone(),
+        vpg_name: machine.vpg_name.clone(),
+    });
+    let checkpoints = record.checkpoints.iter().map(|seen| Checkpoint {
+        id: seen.checkpoint.clone(),
+        vpg: seen.vpg.clone(),
+        tag: record.tag.clone(),
+        time: seen.time.clone(),
+    });
+    Decision {
+        verdict: match entry.verdict {
+            word if word == Verdict::Pass.word() => Verdict::Pass,
+            word if word == Verdict::Ask.word() => Verdict::Ask,
+            _ => Verdict::Deny,
+        },
+        stance: Stance::Closed,
+        fault: entry.fault.map(str::to_owned),
+        why: entry.why.as_deref().map(|why| clean_line(why, LONGEST_REASON)),
+        permission_mode: permission_mode.map(name),
+        policy: entry.policy.as_ref().map(policy),
+        targets: record.targets.clone(),
+        machines: machines.collect(),
+        checkpoints: checkpoints.collect(),
+        troubles: record.troubles.clone(),
+    }
+}
+
+fn policy(identity: &Identity) -> Policy {
+    let manifest = identity.facts.as_ref().and_then(|facts| facts.manifest.as_ref());
+    Policy {
+        digest: identity.digest,
+        origin: name(&identity.origin),
+        version: manifest.map(|manifest| manifest.version.to_string()),
+        signer: identity.facts.as_ref().and_then(|facts| facts.signer.clone()),
+        wit: manifest
+            .map_or(&runtime::SERVED[runtime::SERVED.len() - 1], |manifest| {
+                &manifest.wit
+            })
+            .to_string(),
+    }
+}
