@@ -87,11 +87,11 @@ impl Deed<'_> {
 
 /// How a decision changes from one policy to the other, of which it is known whether it asked something unforeseen.
 pub fn change(from: &Deed<'_>, to: &Deed<'_>, unforeseen: bool) -> Change {
-    if unforeseen {
-        return Change::Unforeseen;
-    }
     if to.is_fault() && !from.is_fault() {
         return Change::Fault;
+    }
+    if unforeseen {
+        return Change::Unforeseen;
     }
     let (before, after) = (from.captures(), to.captures());
     match to.rank().cmp(&from.rank()) {
@@ -160,7 +160,12 @@ mod tests {
                 exchanges: &to_exchanges,
             };
             assert_eq!(change(&from_deed, &to_deed, false), wanted, "{from:?} {to:?}");
-            assert_eq!(change(&from_deed, &to_deed, true), Change::Unforeseen);
+            // A fault stays one, whatever was asked before it.
+            let unforeseen = match wanted {
+                Change::Fault => Change::Fault,
+                _ => Change::Unforeseen,
+            };
+            assert_eq!(change(&from_deed, &to_deed, true), unforeseen);
         }
     }
 }

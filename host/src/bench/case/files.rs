@@ -166,8 +166,9 @@ fn join(mut common: Table, case: Table, below: &str) -> Table {
 
 fn case(table: Table, path: &Path, file: &str, several: bool) -> Result<Case, String> {
     let written = format::Case::deserialize(table).map_err(|error| error.message().to_owned())?;
-    if written.expect.verdict.is_none() && !written.expect.golden {
-        return Err("expect has to say a verdict, or golden = true".into());
+    let expect = &written.expect;
+    if expect.verdict.is_none() && expect.fault.is_none() && !expect.golden {
+        return Err("expect has to say a verdict, a fault, or golden = true".into());
     }
     if several && written.name.is_empty() {
         return Err("it has no name".into());

@@ -15,6 +15,8 @@ use world::{Function, Oddity, World};
 
 /// The time that a probe's decision has, in milliseconds.
 const TIME: u64 = 300_000;
+/// The most instructions of a probe's decision: more than an interpreter needs to start.
+pub const MOST_FUEL: u64 = 2_000_000_000;
 /// How many findings a probe tells.
 const MOST_FINDINGS: usize = 5;
 
@@ -48,20 +50,16 @@ type Named = (String, Call);
 pub fn check(bench: &Bench, own: Vec<Named>) -> Vec<Probe> {
     let mut plain = calls::plain();
     plain.extend(own);
-    let mut probes = vec![probe(
-        "plain-calls",
-        "usual calls, with a ZVM that knows every VM, end in a verdict and no fault",
-        without_fault(bench, &plain),
-    )];
-    // What does not end would not end in any of the others either.
-    let hangs = plain.iter().take(1).any(|(_, call)| {
-        let performance = bench.perform(World::default(), TIME, call);
-        matches!(performance.verdict, Err(fault) if fault.kind == FaultKind::Deadline)
-    });
-    if hangs {
-        probes.extend(rest(|_| Outcome::NotApplicable("plain calls do not end".into())));
+    let about = "usual calls, with a ZVM that knows every VM, end in a verdict and no fault";
+    // What does not end the first time would not end in any of the others either.
+    if let Err(fault) = cost(bench).verdict
+        && fault.kind == FaultKind::Deadline
+    {
+        let mut probes = vec![probe("plain-calls", about, Outcome::Fail(vec![fault.cause]))];
+        probes.extend(rest(|_| Outcome::NotApplicable("usual calls do not end".into())));
         return probes;
     }
+    let mut probes = vec![probe("plain-calls", about, without_fault(bench, &plain))];
     let capturing: Vec<&Named> = plain
         .iter()
         .filter(|(_, call)| captures(&bench.perform(World::default(), TIME, call)))

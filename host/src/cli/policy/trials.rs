@@ -24,6 +24,7 @@ use crate::event::Event;
 use crate::exit::ExitCode;
 use crate::harness::claude_code;
 use crate::runtime::Call;
+use crate::verdict::FaultKind;
 use crate::{hook, runtime, text};
 
 /// How many of the shadow's last differences are told.
@@ -69,8 +70,14 @@ impl CheckArguments {
         if self.file != Path::new("shipped") {
             read(&self.file)?;
         }
-        let loaded = subject(&self.file, config)
-            .and_then(|subject| Bench::new(&subject).map_err(Box::<dyn Error>::from));
+        let loaded = subject(&self.file, config).and_then(|subject| {
+            let bench = Bench::with_fuel(&subject, check::MOST_FUEL)?;
+            match check::cost(&bench).verdict {
+                // Some of what does not fit is only seen as it starts.
+                Err(fault) if fault.kind == FaultKind::Policy => Err(fault.into()),
+                _ => Ok(bench),
+            }
+        });
         Ok(match loaded {
             Err(error) => vec![loads(Outcome::Fail(vec![error.to_string()]))],
             Ok(bench) => {
