@@ -59,7 +59,24 @@ pub(super) fn catch_signals() {
         // SAFETY: ignoring a signal touches no memory. The write that meant it fails with an error instead.
         unsafe { libc::signal(ignored, libc::SIG_IGN) };
     }
+    #[cfg(all(target_os = "linux", target_env = "musl"))]
+    ignore_reserved();
     unblock();
+}
+
+/// Signals that musl keeps for itself: it lets nobody handle them, and one that comes unasked for ends the process. Ignoring
+/// them is what musl does between its own uses of them, and it asks the kernel anew before each.
+#[cfg(all(target_os = "linux", target_env = "musl"))]
+fn ignore_reserved() {
+    /// What the kernel calls a signal's action: handler, flags, restorer and mask.
+    const IGNORE: [usize; 4] = [libc::SIG_IGN, 0, 0, 0];
+    for signal in 32..libc::SIGRTMIN() {
+        // SAFETY: the kernel reads the action, which is as large as it takes them, and writes nothing.
+        unsafe {
+            let nowhere = std::ptr::null_mut::<usize>();
+            libc::syscall(libc::SYS_rt_sigaction, signal, IGNORE.as_ptr(), nowhere, 8_usize);
+        }
+    }
 }
 
 /// What the harness had blocked as it started us stays blocked, and a timer that is blocked is no deadline.
