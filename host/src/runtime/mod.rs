@@ -42,7 +42,7 @@ const MOST_HANDLES: usize = 1_000;
 pub const CAPABILITIES: [&str; 4] = ["deadline", "log", "session", "zerto"];
 
 /// The versions of the contract that are served.
-pub const SERVED: [Version; 1] = [Version::new(0, 1, 0)];
+pub static SERVED: [Version; 1] = [Version::new(0, 1, 0)];
 
 /// What a policy is held against before it is compiled or loaded: the contract that is served, and what of it is lent.
 pub fn contract(grants: &[String]) -> Contract<'_> {
