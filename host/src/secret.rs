@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What has to be left of the deadline after that, for the ZVM.
 const REST: Duration = Duration::from_secs(1);
 /// The service that items in a keyring belong to.
-pub(crate) const KEYRING_SERVICE: &str = "holdpoint";
+const KEYRING_SERVICE: &str = "holdpoint";
 
 /// Reads the secret from where the configuration says that it is.
 ///
@@ -81,7 +81,7 @@ fn without_line_end(text: &str) -> Secret {
 }
 
 /// The system's own program that prints an item of the keyring. By its whole path: a project may set `PATH` for hooks.
-pub(crate) fn keyring(name: &str) -> Option<Vec<String>> {
+fn keyring(name: &str) -> Option<Vec<String>> {
     let words: &[&str] = if cfg!(target_os = "macos") {
         &[
             "/usr/bin/security",

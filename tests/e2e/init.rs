@@ -192,7 +192,7 @@ fn what_a_script_leaves_open_is_named_and_nothing_is_written() {
         "--secret-env",
         "ZVM",
     ];
-    assert_failed(&user.init(&http), "");
+    assert_failed(&user.init(&http), "https://");
     assert!(!user.config_path().exists() && !user.settings_path().exists());
 }
 

@@ -192,9 +192,13 @@ impl Document {
     /// Sets a key outside `[zerto]`: of a table, or of none.
     pub(super) fn set_elsewhere(&mut self, table: Option<&str>, key: &str, value: impl Into<Value>) {
         let value = Item::Value(value.into());
-        match table {
-            None => self.document[key] = value,
-            Some(table) => self.document[table][key] = value,
+        let Some(table) = table else {
+            self.document[key] = value;
+            return;
+        };
+        let table = self.document.entry(table).or_insert_with(toml_edit::table);
+        if let Some(table) = table.as_table_like_mut() {
+            table.insert(key, value);
         }
     }
 

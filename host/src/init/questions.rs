@@ -117,7 +117,7 @@ impl Hidden {
         let before = tcgetattr(&stdin).ok();
         if let Some(mut without) = before.clone() {
             without.local_modes.remove(LocalModes::ECHO);
-            let _ = tcsetattr(&stdin, OptionalActions::Flush, &without);
+            let _ = tcsetattr(&stdin, OptionalActions::Now, &without);
         }
         Self(before)
     }
@@ -127,7 +127,7 @@ impl Hidden {
 impl Drop for Hidden {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            let _ = rustix::termios::tcsetattr(io::stdin(), rustix::termios::OptionalActions::Flush, before);
+            let _ = rustix::termios::tcsetattr(io::stdin(), rustix::termios::OptionalActions::Now, before);
         }
     }
 }
