@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use holdpoint_artifact::{KeyPair, UtcTime};
+use holdpoint_engine::COMPILED_HEADER;
 use holdpoint_store::pull::Channel;
 use serde_json::{Value, json};
 use test_policies::{Policy, named};
@@ -74,7 +75,7 @@ impl House {
         let component = self.at("component.wasm");
         fs::write(&component, policy.component).unwrap();
         // What the stand-in hands out from now on.
-        fs::write(self.world.path("bin/code"), &policy.compiled[40..]).unwrap();
+        fs::write(self.world.path("bin/code"), &policy.compiled[COMPILED_HEADER..]).unwrap();
         let out = self.at(&format!("guard-{version}.wasm"));
         let key = self.at(key);
         self.done(&[
