@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use holdpoint_engine::COMPILED_HEADER;
 use serde_json::{Value, json};
 use test_policies::{COMPILED_OTHERWISE, Policy, named};
 
@@ -209,10 +210,10 @@ fn a_flood_of_a_policy_leaves_one_short_line() {
 #[test]
 fn code_that_is_not_the_components_own_is_a_fault() {
     let passes = named("passes");
-    let header = &passes.compiled[..40];
+    let header = &passes.compiled[..COMPILED_HEADER];
     let garbage = [header, &[0x5a; 5_000]].concat();
     let mut flipped = passes.compiled.to_vec();
-    flipped[200] ^= 0xff;
+    flipped[COMPILED_HEADER + 160] ^= 0xff;
     let other_magic = [b"hpcwasm9", &passes.compiled[8..]].concat();
     let cases: &[(&str, &[u8], &[u8], &str)] = &[
         (

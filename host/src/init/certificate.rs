@@ -32,6 +32,7 @@ pub(super) fn shake_hands(url: &str, trust: Trust) -> Handshake {
         trust,
         deadline: Instant::now() + PATIENCE,
         longest_wait: PATIENCE,
+        keeper: None,
     };
     let _progress = Progress::begin(&format!("asking {url} for its certificate"));
     let zvm = match Zvm::new(settings) {
