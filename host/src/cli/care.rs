@@ -82,7 +82,7 @@ struct Report<'a> {
 }
 
 impl DoctorArguments {
-    /// Examines, mends what it may, and examines again where it did.
+    /// Mends what it may, and examines.
     pub(super) fn run(self) -> ExitCode {
         let options = Options {
             config: self.place.config,
@@ -91,25 +91,23 @@ impl DoctorArguments {
             still: false,
             capture: self.capture,
         };
-        let mut examination = doctor::examine(&options);
         let (mut mended, mut not_mended) = (Vec::new(), Vec::new());
         if self.fix {
-            for done in doctor::repair(&examination) {
+            // What can be mended is seen without starting anything, and is mended before anything is started with it.
+            let first = doctor::examine(&Options {
+                offline: true,
+                still: true,
+                capture: None,
+                ..options.clone()
+            });
+            for done in doctor::repair(&first) {
                 match done {
                     Ok(what) => mended.push(what),
                     Err(why) => not_mended.push(why),
                 }
             }
-            if !mended.is_empty() {
-                // A checkpoint was taken already, where one was wanted.
-                let taken = examination.findings.pop_if(|finding| finding.check == "capture");
-                examination = doctor::examine(&Options {
-                    capture: None,
-                    ..options
-                });
-                examination.findings.extend(taken);
-            }
         }
+        let examination = doctor::examine(&options);
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             worst: doctor::worst(&examination.findings),

@@ -89,7 +89,7 @@ impl LogFacts {
                 .err()
                 .filter(|error| error.kind() != std::io::ErrorKind::NotFound)
                 .map(|error| error.to_string()),
-            readable_by_others: metadata.is_ok_and(|metadata| private::readable_by_others(&metadata)),
+            readable_by_others: metadata.is_ok_and(|log| log.is_file() && private::readable_by_others(&log)),
             torn: is_torn(&log.path),
         }
     }
