@@ -256,7 +256,7 @@ fn with_policy(label: &str, program: &Path, policy: &Installed) -> Subject {
 fn with_receipts(program: &Path, mode: &str) -> World {
     let world = World::without_zvm();
     world.configure(&format!("receipts.mode = '{mode}'"));
-    let mut keygen = world.command(&program.to_string_lossy());
+    let mut keygen = world.command(program);
     let status = keygen
         .args(["receipts", "keygen"])
         .output()
