@@ -4,6 +4,8 @@
 
 use test_support as support;
 
+#[cfg(unix)]
+mod authors;
 mod catalogs;
 mod cli;
 #[cfg(target_os = "linux")]
