@@ -1,7 +1,7 @@
-//! Reads the catalogs, checks them and writes them as static tables, so that a decision parses no catalog.
+//! Reads the catalogs, checks them and writes them as the table that the policy searches, so that a decision parses no
+//! catalog.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -15,9 +15,9 @@ mod catalog {
     pub(crate) mod check;
     #[path = "format.rs"]
     pub(crate) mod format;
+    #[path = "pack.rs"]
+    pub(crate) mod pack;
 }
-#[path = "build/write.rs"]
-mod write;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../catalogs");
@@ -28,27 +28,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
     files.sort();
 
-    let mut aliases = Vec::new();
-    let mut table = String::from("pub(super) static SHIPPED: &[Catalog] = &[\n");
-    for (index, file) in files.iter().enumerate() {
+    let mut catalogs = Vec::new();
+    for file in &files {
         let catalog: catalog::format::Catalog =
             toml::from_str(&fs::read_to_string(file)?).map_err(|why| format!("{}: {why}", file.display()))?;
         let catalog = catalog::check::prepare(catalog).map_err(|why| format!("{}: {why}", file.display()))?;
-        aliases.extend(
-            catalog
-                .server
-                .aliases
-                .iter()
-                .map(|alias| (alias.to_string(), index)),
-        );
-        writeln!(table, "{},", write::catalog(&catalog))?;
+        catalogs.push(catalog);
     }
-    aliases.sort();
-    table.push_str("];\n");
-    writeln!(
-        table,
-        "pub(super) static ALIASES: &[(&str, usize)] = &{aliases:?};"
-    )?;
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("catalogs.rs"), table)?;
+    let table = catalog::pack::table(&catalogs);
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("catalogs.bin"), table)?;
     Ok(())
 }

@@ -1,8 +1,7 @@
 //! Which catalogs speak of a call, and which of them counts.
 
 use crate::arguments::Arguments;
-use crate::catalog::format::Catalog;
-use crate::catalog::{entry, own, shipped, shipped_builtins, title};
+use crate::catalog::{Source, own, shipped, shipped_builtins};
 use crate::model::Call;
 use crate::name::{self, Candidate, Named};
 use crate::reading::{self, Reading};
@@ -53,8 +52,8 @@ pub fn classify(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> 
             .iter()
             .filter_map(|key| settings.servers.get(key)?.catalog.as_ref());
         for alias in candidate.servers.iter().chain(mapped) {
-            let shipped = shipped(alias).filter(|catalog| !catalog.server.builtin);
-            let own = own(&settings.catalogs, alias).filter(|catalog| !catalog.server.builtin);
+            let shipped = shipped(alias).filter(|catalog| !catalog.builtin());
+            let own = own(&settings.catalogs, alias).filter(|catalog| !catalog.builtin());
             listed |= weighed.weigh(shipped, own, &candidate.tool, arguments, around);
         }
         if listed {
@@ -80,23 +79,22 @@ pub fn classify(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> 
 fn builtin(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> Judged {
     let mut weighed = Weighed::default();
     let tool = name::normalise(&call.tool);
-    let mut weigh = |catalog: &Catalog, is_own: bool| {
-        let aliases: Vec<String> = catalog.server.aliases.iter().map(ToString::to_string).collect();
+    let mut weigh = |catalog: Source<'_>| {
+        let aliases = catalog.aliases();
         let around = Surroundings {
             settings,
             servers: &aliases,
             cut: arguments.cut(),
         };
-        let (own, shipped) = if is_own {
-            (Some(catalog), None)
-        } else {
-            (None, Some(catalog))
+        let (own, shipped) = match catalog {
+            Source::Operator(_) => (Some(catalog), None),
+            Source::Policy(_) => (None, Some(catalog)),
         };
         weighed.weigh(shipped, own, &tool, arguments, around);
     };
-    shipped_builtins().for_each(|catalog| weigh(catalog, false));
+    shipped_builtins().for_each(&mut weigh);
     let own = settings.catalogs.iter().filter(|catalog| catalog.server.builtin);
-    own.for_each(|catalog| weigh(catalog, true));
+    own.map(Source::Operator).for_each(weigh);
 
     let mut outcome = weighed.outcome(settings.allow_widening);
     if outcome.reading == Reading::Unlisted {
@@ -117,21 +115,21 @@ impl Weighed {
     /// Adds what these catalogs say of a tool; tells whether any of them lists it.
     fn weigh<'a, 'b>(
         &mut self,
-        shipped: impl IntoIterator<Item = &'a Catalog>,
-        own: impl IntoIterator<Item = &'b Catalog>,
+        shipped: impl IntoIterator<Item = Source<'a>>,
+        own: impl IntoIterator<Item = Source<'b>>,
         tool: &str,
         arguments: &Arguments<'_>,
         around: Surroundings<'_>,
     ) -> bool {
         let mut listed = false;
-        let mut add = |sum: &mut Option<Reading>, catalog: &Catalog| {
-            let Some(group) = entry(catalog, tool) else { return };
+        let mut add = |sum: &mut Option<Reading>, catalog: Source<'_>| {
+            let Some(group) = catalog.entry(tool) else { return };
             listed = true;
-            let title = title(catalog);
+            let title = catalog.title();
             if !self.catalogs.contains(&title) {
                 self.catalogs.push(title);
             }
-            let reading = reading::of_group(catalog, group, tool, arguments, around);
+            let reading = reading::of_group(catalog, &group, tool, arguments, around);
             *sum = Some(match sum.take() {
                 Some(other) => other.or_stricter(reading),
                 None => reading,

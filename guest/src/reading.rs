@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::arguments::Arguments;
-use crate::catalog::entry;
-use crate::catalog::format::{Catalog, Class, Command, Dispatch, Group, Machine, Rule, Scalar};
+use crate::catalog::Source;
+use crate::catalog::format::{Class, Command, Dispatch, Group, Machine, Rule, Scalar};
 use crate::command;
 use crate::name;
 use crate::options;
@@ -188,7 +188,7 @@ fn named(group: &Group) -> BTreeSet<&str> {
 
 /// Reads a call of a tool of this group.
 pub fn of_group(
-    catalog: &Catalog,
+    catalog: Source<'_>,
     group: &Group,
     tool: &str,
     arguments: &Arguments<'_>,
@@ -274,7 +274,7 @@ fn is(value: &Value, scalar: &Scalar) -> bool {
 
 /// A dispatcher that names another tool of the same catalog.
 fn carried_tool(
-    catalog: &Catalog,
+    catalog: Source<'_>,
     tool: &str,
     carried: &str,
     arguments: &Arguments<'_>,
@@ -285,7 +285,8 @@ fn carried_tool(
         .and_then(Value::as_str)
         .ok_or("it does not say which tool it carries")?;
     let normalised = name::normalise(tool);
-    let group = entry(catalog, &normalised)
+    let group = catalog
+        .entry(&normalised)
         .filter(|group| group.dispatch.is_none())
         .ok_or_else(|| {
             format!(
@@ -295,7 +296,7 @@ fn carried_tool(
         })?;
     let carried = arguments.get(carried).map(Value::to_string).unwrap_or_default();
     let carried = Arguments::new(&carried, arguments.cut());
-    Ok(of_group(catalog, group, &normalised, &carried, around))
+    Ok(of_group(catalog, &group, &normalised, &carried, around))
 }
 
 /// A dispatcher that carries commands; the strictest of them counts.

@@ -5,6 +5,8 @@
 use test_support as support;
 
 #[cfg(unix)]
+mod authors;
+#[cfg(unix)]
 mod cases;
 mod catalogs;
 mod cli;

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use holdpoint_guest::catalog::check::{normalise, prepare};
 use holdpoint_guest::catalog::format::{Catalog, Class};
-use holdpoint_guest::catalog::{entry, shipped};
+use holdpoint_guest::catalog::pack;
+use holdpoint_guest::catalog::shipped;
+use holdpoint_guest::catalog::table::Table;
 
 /// Every file of the folder, read but not yet prepared.
 fn files() -> BTreeMap<String, Catalog> {
@@ -89,7 +91,7 @@ fn the_tables_say_what_the_files_say() {
                 .flat_map(|a| group.names.iter().map(move |n| (a, n)))
             {
                 let alias = normalise(alias);
-                let mut found = shipped(&alias).filter_map(|table| entry(table, name));
+                let mut found = shipped(&alias).filter_map(|table| table.entry(name));
                 let same = found.any(|entry| {
                     (entry.class, &entry.machine, &entry.doubtful)
                         == (group.class, &group.machine, &group.doubtful)
@@ -180,4 +182,47 @@ fn a_fault_in_a_file_is_named() {
         let why = check(&text).expect_err(named);
         assert!(why.contains(named), "{named}: {why}");
     }
+}
+
+#[test]
+fn a_table_is_searched_by_alias_and_tool() {
+    let catalog = |text: &str| prepare(toml::from_str(text).unwrap()).unwrap();
+    let server = |aliases: &str, class: &str, names: &str| {
+        catalog(&format!(
+            "[server]\naliases = {aliases}\n[[tools]]\nclass = '{class}'\nnames = {names}\n"
+        ))
+    };
+    let builtin = "[server]\naliases = ['cli']\nbuiltin = true\n[[tools]]\nclass = 'guest'\nnames = ['Run']\n\
+                   machine = { kind = 'server-bound' }\n";
+    let catalogs = [
+        server("['b', 'a']", "read", "['x', 'w']"),
+        server("['b']", "other", "['x']"),
+        catalog(builtin),
+    ];
+    let table = Table::new(pack::table(&catalogs).leak());
+    let classes = |alias: &str, tool: &str| -> Vec<Class> {
+        table
+            .servers(alias)
+            .filter_map(|server| server.entry(tool))
+            .map(|group| group.class)
+            .collect()
+    };
+    assert_eq!(classes("a", "x"), [Class::Read]);
+    assert_eq!(classes("b", "x"), [Class::Read, Class::Other]);
+    assert_eq!(classes("b", "w"), [Class::Read]);
+    for (alias, tool) in [
+        ("", "x"),
+        ("c", "x"),
+        ("zz", "x"),
+        ("a", ""),
+        ("a", "v"),
+        ("a", "xx"),
+    ] {
+        assert_eq!(classes(alias, tool), [], "{alias}/{tool}");
+    }
+    let builtins: Vec<_> = table.all().filter(|server| server.builtin()).collect();
+    assert_eq!(builtins.len(), 1);
+    assert_eq!(*builtins[0].aliases(), ["cli"]);
+    let empty = Table::new(pack::table(&[]).leak());
+    assert_eq!((empty.servers("a").count(), empty.all().count()), (0, 0));
 }

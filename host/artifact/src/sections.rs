@@ -105,6 +105,27 @@ impl<'b> Cursor<'b> {
         Err(self.malformed("a number has more than five bytes"))
     }
 
+    /// A number, however long it is written.
+    pub(crate) fn any_number(&mut self) -> Result<u32, Malformed> {
+        Ok(self.number()?.0)
+    }
+
+    /// A signed number of 32 bits.
+    pub(crate) fn signed_number(&mut self) -> Result<i32, Malformed> {
+        let mut value: i64 = 0;
+        for shift in [0, 7, 14, 21, 28] {
+            let byte = self.byte()?;
+            value |= i64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                // The sign is the last group's highest bit.
+                let unused = 64 - 7 - shift;
+                return i32::try_from(value << unused >> unused)
+                    .map_err(|_| self.malformed("a number has more than 32 bits"));
+            }
+        }
+        Err(self.malformed("a number has more than five bytes"))
+    }
+
     /// A number that is written as short as it can be.
     pub(crate) fn short_number(&mut self) -> Result<u32, Malformed> {
         match self.number()? {
@@ -153,6 +174,15 @@ impl<'b> Sections<'b> {
             Some(&CORE_MODULE) => Err(Refusal::CoreModule),
             _ => Err(Refusal::UnknownFormat),
         }
+    }
+
+    /// The sections of a core module, which are laid out alike.
+    pub(crate) fn of_module(bytes: &'b [u8]) -> Result<Self, Malformed> {
+        let mut cursor = Cursor::new(bytes);
+        if (cursor.array()?, cursor.array()?) != (&MAGIC, &CORE_MODULE) {
+            return Err(cursor.malformed("is no core module"));
+        }
+        Ok(Self { cursor })
     }
 
     fn read(&mut self) -> Result<Section<'b>, Malformed> {
@@ -251,13 +281,17 @@ pub(crate) fn put_custom(out: &mut Vec<u8>, name: &str, contents: &[u8]) {
 
 /// Appends these bytes, and how many they are before them.
 pub(crate) fn put_counted(out: &mut Vec<u8>, bytes: &[u8]) {
-    let mut length = bytes.len();
-    while length > 0x7f {
-        out.push((length & 0x7f) as u8 | 0x80);
-        length >>= 7;
-    }
-    out.push(length as u8);
+    put_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
+}
+
+/// Appends a number, as short as it can be.
+pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7f {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
 }
 
 #[cfg(test)]

@@ -51,13 +51,30 @@ pub fn with_manifest(component: &[u8], manifest: &Manifest) -> Result<Vec<u8>, S
             carried,
         });
     }
-    let mut out = Vec::with_capacity(component.len() + 512);
+    Ok(with_first(component, MANIFEST_SECTION, &manifest.write()?, &[])?)
+}
+
+/// Puts a summary of its catalogs into a component, in the stead of any that it has. Takes out what [`with_manifest`]
+/// takes out: what was said and signed of the component is not of this one.
+///
+/// # Errors
+///
+/// Where the file is not a component, or is damaged.
+pub fn with_catalog(component: &[u8], summary: &[u8]) -> Result<Vec<u8>, Refusal> {
+    with_first(component, CATALOG_SECTION, summary, &[CATALOG_SECTION])
+}
+
+/// The component with this custom section as its first, and without these and whatever a maker said of it before.
+fn with_first(component: &[u8], name: &str, contents: &[u8], without: &[&str]) -> Result<Vec<u8>, Refusal> {
+    let mut out = Vec::with_capacity(component.len() + contents.len() + 64);
+    let sections = Sections::new(component)?;
     out.extend_from_slice(&component[..HEADER]);
-    put_custom(&mut out, MANIFEST_SECTION, &manifest.write()?);
-    let replaced = [MANIFEST_SECTION, signature::NAME, signature::DELIMITER].map(str::as_bytes);
-    for section in Sections::new(component)? {
-        let section = section.map_err(Refusal::from)?;
-        if !replaced.contains(&section.name) {
+    put_custom(&mut out, name, contents);
+    let said = [MANIFEST_SECTION, signature::NAME, signature::DELIMITER];
+    for section in sections {
+        let section = section?;
+        let mut left_out = said.iter().chain(without);
+        if !left_out.any(|name| section.name == name.as_bytes()) {
             out.extend_from_slice(&component[section.start..section.end]);
         }
     }

@@ -1,7 +1,9 @@
 //! `holdpoint policy …`: makes, checks, installs and takes back policies.
 
 mod author;
+mod new;
 mod operator;
+mod pack;
 mod trials;
 
 use std::error::Error;
@@ -35,6 +37,24 @@ pub(super) struct PolicyArguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Begins a policy of your own: a crate that builds to one, with a case that it passes.
+    #[command(after_help = "Example:\n  holdpoint policy new guard")]
+    New {
+        /// The policy's name, and its folder's: lower-case letters, digits and dashes.
+        name: String,
+    },
+    /// Puts other catalogs into the shipped policy, or into one that was packed before. Nothing is built.
+    #[command(after_help = "Example:\n  holdpoint policy pack shipped --catalog catalogs --out guard.wasm")]
+    Pack {
+        /// The policy: a file, or `shipped`, which is the one inside this program.
+        base: PathBuf,
+        /// The folder with the catalogs (*.toml): all that the policy will know.
+        #[arg(long, value_name = "DIRECTORY")]
+        catalog: PathBuf,
+        /// Where the policy goes, not signed yet; what is there is replaced.
+        #[arg(long, short, value_name = "FILE")]
+        out: PathBuf,
+    },
     /// Makes a key that signs policies: KEY, for its owner only, and beside it the public key, KEY.pub.
     #[command(after_help = "Example:\n  holdpoint policy keygen team.pem --passphrase-env TEAM_PASSPHRASE")]
     Keygen {
@@ -215,6 +235,8 @@ impl PolicyArguments {
             Ok(config::load(&Places::find(self.config.clone()))?.policy)
         };
         match self.verb {
+            Verb::New { name } => new::new(&name),
+            Verb::Pack { base, catalog, out } => pack::pack(&base, &catalog, &out),
             Verb::Keygen { key, passphrase } => author::keygen(&key, &passphrase),
             Verb::Sign(sign) => author::sign(&sign),
             Verb::Channel(channel) => author::channel(&channel),

@@ -95,7 +95,7 @@ pub(super) fn channel(arguments: &Channel) -> Done {
 }
 
 /// Writes a file whole: by rename, so that nobody ever reads half of it.
-fn replace(path: &Path, bytes: &[u8]) -> Done {
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> Done {
     let fresh = beside(path, ".new");
     fs::write(&fresh, bytes)
         .and_then(|()| fs::rename(&fresh, path))
