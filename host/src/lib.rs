@@ -20,6 +20,7 @@ pub mod receipts;
 pub mod record;
 pub mod runtime;
 pub mod session;
+pub mod signer;
 pub mod text;
 pub mod verdict;
 pub mod watchdog;

@@ -22,6 +22,7 @@ mod session;
 mod session_verbs;
 #[cfg(unix)]
 mod signed;
+mod signer;
 mod stances;
 mod stdin;
 mod troubles;

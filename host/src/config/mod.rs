@@ -20,7 +20,7 @@ use crate::verdict::Verdict;
 
 pub use keys::reference;
 pub use layers::{Places, load};
-pub use receipts::{Mode, Receipts};
+pub use receipts::{Mode, Receipts, Signer};
 pub use trust::{Key, SignatureRule};
 pub use zerto::{LoginKind, Zerto};
 
