@@ -21,7 +21,7 @@ use crate::session::{self, Session};
 use crate::verdict::{Fault, FaultKind, Verdict};
 use crate::watchdog::{self, Waiting};
 use crate::zerto::Zerto;
-use crate::{arguments, private, receipts, runtime};
+use crate::{arguments, private, receipts, runtime, signer};
 
 /// Handles one event from standard input, as a harness starts us, and says how the process has to end.
 pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
@@ -101,6 +101,7 @@ pub(crate) fn entry(session: &str, call: &str, tool: &str) -> Entry {
         record: Record::default(),
         policy: None,
         receipt: None,
+        signer: None,
         ms: Phases::default(),
     }
 }
@@ -116,6 +117,18 @@ fn notice(config: &Result<Config, ConfigError>, name: String) -> Decision {
         answer: Answer::silence(),
         entry,
         awaited: false,
+    }
+}
+
+/// An event of a call that has ended, heard of in another way than by a hook's process: writes its receipt, and says why
+/// there is none. What is to be told stands in the decision log as well.
+pub fn heard(config: &Result<Config, ConfigError>, event: &[u8]) -> Option<String> {
+    let usable = config.as_ref().ok()?;
+    let told = receipts::observed(usable, entry("", "", "http"), event)?;
+    let why = told.fault.and(told.why.clone());
+    match append(config, told) {
+        Ok(()) => why,
+        Err(unlogged) => Some(why.map_or(unlogged.clone(), |why| format!("{why}; {unlogged}"))),
     }
 }
 
@@ -160,6 +173,9 @@ fn judge(
     let decided = decide(config, call, started, deadline, &record, &mut entry, witness);
     entry.record = record.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut verdict = told(decided, &mut entry);
+    if let Err(fault) = signer::decided(config, call, &mut entry, deadline) {
+        verdict = told(Err(fault), &mut entry);
+    }
     if let Err(fault) = receipts::decided(config, call, &mut entry, deadline) {
         verdict = told(Err(fault), &mut entry);
     }

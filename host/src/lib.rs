@@ -30,6 +30,7 @@ pub mod recording;
 pub mod runtime;
 mod secret;
 pub mod session;
+pub mod signer;
 pub mod status;
 pub mod terminal;
 pub mod text;

@@ -47,6 +47,9 @@ pub struct Entry {
     /// The receipt's number and digest, or why there is none; none where receipts are off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<String>,
+    /// The remote signer's receipt, or why there is none; none where there is no remote signer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
     /// Milliseconds by phase.
     pub ms: Phases,
 }

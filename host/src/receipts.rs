@@ -14,7 +14,7 @@ use crate::log::Entry;
 use crate::policy::Identity;
 use crate::text::clean_line;
 use crate::verdict::{Fault, FaultKind};
-use crate::{runtime, watchdog};
+use crate::{runtime, signer, watchdog};
 
 /// How long others are waited for where only the receipt is at stake.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
@@ -95,12 +95,24 @@ pub fn observed(config: &Config, entry: Entry, event: &[u8]) -> Option<Entry> {
         Ok(ended) => ended?,
         Err(fault) => return Some(entry.failed("silent", fault.kind, &fault.cause)),
     };
-    match observe(settings, &ended) {
-        Ok(appended) if appended.set_aside.is_empty() => None,
-        Ok(appended) => Some(Entry {
-            receipt: Some(in_words(&appended)),
-            ..entry
-        }),
+    let here = observe(settings, &ended);
+    let there = signer::observed(settings, &ended).err();
+    let entry = Entry {
+        signer: there.as_ref().map(|cause| format!("none: {cause}")),
+        ..entry
+    };
+    match here {
+        Ok(appended) if appended.set_aside.is_empty() && there.is_none() => None,
+        Ok(appended) => {
+            let entry = Entry {
+                receipt: Some(in_words(&appended)),
+                ..entry
+            };
+            Some(match there {
+                Some(cause) => entry.failed("silent", FaultKind::Receipt, &cause),
+                None => entry,
+            })
+        }
         Err(cause) => Some(entry.failed("silent", FaultKind::Receipt, &cause)),
     }
 }

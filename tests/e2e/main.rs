@@ -42,6 +42,7 @@ mod session_verbs;
 mod shadow;
 #[cfg(unix)]
 mod signed;
+mod signer;
 mod stances;
 mod stdin;
 #[cfg(unix)]

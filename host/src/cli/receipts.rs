@@ -1,5 +1,6 @@
 //! `holdpoint receipts …`: the evidence, for people and for programs.
 
+mod elsewhere;
 mod show;
 
 use std::error::Error;
@@ -79,14 +80,52 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Copies all receipts into FILE, one a line, and the key set into FILE's .keys.json.
-    #[command(after_help = "Example:\n  holdpoint receipts export january.jsonl")]
+    /// Copies all receipts into FILE, one a line, and the key set into FILE's .keys.json; or sends them to a collector.
+    #[command(
+        after_help = "A collector's headers are taken from OTEL_EXPORTER_OTLP_HEADERS.\n\n\
+                      Examples:\n  holdpoint receipts export january.jsonl\n  \
+                      holdpoint receipts export --otlp https://collector.example:4318 --since 2027-01-31T00:00:00Z"
+    )]
     Export {
         /// The file; there must be none yet.
-        file: PathBuf,
+        #[arg(required_unless_present = "otlp", conflicts_with = "otlp")]
+        file: Option<PathBuf>,
+        /// An OpenTelemetry collector (OTLP over HTTP, JSON), which gets each receipt as a log record.
+        #[arg(long, value_name = "URL")]
+        otlp: Option<String>,
+        /// To a collector: not before this time.
+        #[arg(long, value_name = "TIME", requires = "otlp")]
+        since: Option<Moment>,
         /// A log's folder; default: the configured log.
         #[arg(long, value_name = "PATH")]
         from: Option<PathBuf>,
+    },
+    /// Makes one HTML page of the calls, which needs nothing but itself.
+    #[command(after_help = "Example:\n  holdpoint receipts report receipts.html --vm web01")]
+    Report {
+        /// The file; what is there is replaced.
+        file: PathBuf,
+        #[command(flatten)]
+        which: Which,
+        /// A log's folder, or a file that was exported; default: the configured log.
+        #[arg(long, value_name = "PATH")]
+        from: Option<PathBuf>,
+        /// Trusted keys, as for verify.
+        #[arg(long, value_name = "FILE")]
+        keys: Option<PathBuf>,
+    },
+    /// Takes the harness's http hooks after calls (PostToolUse, PostToolUseFailure), and writes receipts of them.
+    #[command(
+        after_help = "Ends with SIGTERM or SIGINT. It cannot be a gate: where nothing answers an http hook, the call runs.\n\n\
+                      Example:\n  holdpoint receipts serve --token-file ~/.config/holdpoint/token"
+    )]
+    Serve {
+        /// The address to listen on.
+        #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8737")]
+        listen: std::net::SocketAddr,
+        /// The file with the bearer token that callers show; made where there is none.
+        #[arg(long, value_name = "FILE")]
+        token_file: PathBuf,
     },
     /// Makes the key that signs receipts, and begins their log.
     #[command(after_help = "Example:\n  holdpoint receipts keygen")]
@@ -181,7 +220,14 @@ impl ReceiptsArguments {
                 let report = verify(&source(path)?, &Trust { keys, head })?;
                 tell(&report, json)
             }
-            Verb::Export { file, from } => {
+            Verb::Export {
+                otlp: Some(url),
+                since,
+                from,
+                ..
+            } => elsewhere::send(&source(from)?, &url, since),
+            Verb::Export { file, from, .. } => {
+                let file = file.ok_or("FILE is missing")?;
                 let keys = source(from)?.export(&file)?;
                 print(&format!(
                     "{} has the receipts, {} the keys that they are verified with: give them on together, and note \
@@ -189,6 +235,19 @@ impl ReceiptsArguments {
                     file.display(),
                     keys.display()
                 ))
+            }
+            Verb::Report {
+                file,
+                which,
+                from,
+                keys,
+            } => {
+                let keys = keys.as_deref().map(trusted).transpose()?;
+                elsewhere::report(&source(from)?, &which.into(), &Trust { keys, head: None }, &file)
+            }
+            Verb::Serve { listen, token_file } => {
+                let config = config::load(&Places::find(self.config.clone()))?;
+                elsewhere::serve(config, listen, &token_file)
             }
             Verb::Keygen => {
                 let log = log()?;

@@ -306,6 +306,16 @@ const KEYS: &[Key] = &[
         "`16777216`",
         "The size at which a new file of receipts is begun.",
     ),
+    key(
+        "receipts.signer",
+        "`\"local\"`",
+        "`\"local\"`, or `\"asqav\"`: the asqav service signs as well, under `ASQAV_API_KEY` and `ASQAV_AGENT_ID`. With `receipts.mode = \"gate\"` a call runs only where it says `allow`.",
+    ),
+    key(
+        "receipts.asqav_url",
+        "`$ASQAV_API_URL`, `$ASQAV_API_BASE`, else the hosted service",
+        "The service's address, `https://…`. Set here, the environment cannot lead elsewhere.",
+    ),
 ];
 
 /// The reference of all keys, as a table in Markdown.

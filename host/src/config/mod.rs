@@ -23,7 +23,7 @@ pub use keys::reference;
 pub use layers::{Places, load};
 pub(crate) use layers::{cache_directory, parse};
 pub(crate) use legacy::Original;
-pub use receipts::{Mode, Receipts};
+pub use receipts::{Mode, Receipts, Signer};
 pub use record::{Record, Shadow};
 pub use trust::{Key, Require, SignatureRule};
 pub use zerto::{LoginKind, Zerto};

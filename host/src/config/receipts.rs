@@ -21,6 +21,17 @@ pub enum Mode {
     Gate,
 }
 
+/// Who signs, beside the key of this machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signer {
+    /// Nobody.
+    #[default]
+    Local,
+    /// The asqav service, under the account that the environment names.
+    Asqav,
+}
+
 /// The receipts.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -34,6 +45,10 @@ pub struct Receipts {
     /// Whether results stand in them.
     pub results: bool,
     segment_bytes: Option<u64>,
+    /// Who signs, beside the key of this machine.
+    pub signer: Signer,
+    /// The service's address, where it is not the environment's to say.
+    pub asqav_url: Option<String>,
 }
 
 impl Receipts {

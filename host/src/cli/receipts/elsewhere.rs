@@ -1,0 +1,107 @@
+//! Receipts for others: to a collector, on a page, and from hooks that speak HTTP.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+
+use holdpoint_receipts::otlp::Collector;
+use holdpoint_receipts::report::Page;
+use holdpoint_receipts::serve::{self, Token};
+use holdpoint_receipts::{Calls, Filter, Moment, Source, Trust, verify};
+
+use super::{Done, print};
+use crate::config::{Config, Mode};
+use crate::exit::ExitCode;
+use crate::hook;
+use crate::text::clean_line;
+
+/// The longest line that is told, in characters.
+const LONGEST_LINE: usize = 2_000;
+
+/// Sends receipts to a collector.
+pub(super) fn send(source: &Source, url: &str, since: Option<Moment>) -> Done {
+    let headers = std::env::var("OTEL_EXPORTER_OTLP_HEADERS").ok();
+    let collector = Collector::new(url, headers.as_deref())?;
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let sent = collector.send(source, host.as_deref().map(str::trim), |receipt| {
+        since.is_none_or(|since| receipt.issued_at >= since)
+    })?;
+    print(&format!("the collector took {} receipts\n", sent.taken))?;
+    if sent.rejected == 0 && sent.unreadable == 0 {
+        return Ok(ExitCode::OK);
+    }
+    let why = sent.why.map(|why| format!(" ({why})")).unwrap_or_default();
+    let told = format!(
+        "{} receipts were rejected{why}, and {} lines of the log are no receipts",
+        sent.rejected, sent.unreadable
+    );
+    Err(clean_line(&told, LONGEST_LINE).into())
+}
+
+/// Makes a page.
+pub(super) fn report(source: &Source, filter: &Filter, trust: &Trust, file: &Path) -> Done {
+    let calls = Calls::read(source, filter)?;
+    let verified = verify(source, trust)?;
+    let narrowed = in_words(filter);
+    let page = Page {
+        calls: &calls,
+        narrowed: Some(narrowed.as_str()).filter(|words| !words.is_empty()),
+        verified: &verified,
+        made: Moment::now(),
+    };
+    fs::write(file, page.to_html()).map_err(|error| format!("{}: {error}", file.display()))?;
+    print(&format!("{} shows {} calls\n", file.display(), calls.calls.len()))
+}
+
+fn in_words(filter: &Filter) -> String {
+    let words = [
+        filter
+            .session
+            .as_ref()
+            .map(|session| format!("session {session}")),
+        filter.vm.as_ref().map(|vm| format!("machine {vm}")),
+        filter
+            .verdict
+            .map(|verdict| format!("verdict {}", verdict.word())),
+        filter.since.map(|since| format!("not before {since}")),
+        filter.until.map(|until| format!("not after {until}")),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Serves http hooks until the process is told to end.
+pub(super) fn serve(config: Config, listen: SocketAddr, token_file: &Path) -> Done {
+    if config.receipts.mode == Mode::Off {
+        return Err(
+            "receipts.mode is \"off\", so there is nothing to write; set it to \"audit\" or \"gate\"".into(),
+        );
+    }
+    let (token, made) = Token::read_or_make(token_file)?;
+    let listener = TcpListener::bind(listen).map_err(|error| format!("{listen}: {error}"))?;
+    let config = Ok(config);
+    let write = move |event: &[u8]| match hook::heard(&config, event) {
+        None => Ok(()),
+        Some(why) => {
+            let why = clean_line(&why, LONGEST_LINE);
+            let _ = writeln!(io::stderr(), "holdpoint: {why}");
+            Err(why)
+        }
+    };
+    let began = |address: SocketAddr| {
+        let made = if made { ", which was made just now" } else { "" };
+        let open = if address.ip().is_loopback() {
+            ""
+        } else {
+            "; whoever can see the network can read the token and the events"
+        };
+        let told = format!(
+            "holdpoint: takes PostToolUse and PostToolUseFailure at http://{address}/ with the token in {}{made}{open}",
+            token_file.display()
+        );
+        let _ = writeln!(io::stderr(), "{}", clean_line(&told, LONGEST_LINE));
+    };
+    serve::serve(listener, token, Arc::new(write), began)?;
+    Ok(ExitCode::OK)
+}
