@@ -110,15 +110,15 @@ pub enum Asked {
 
 /// What was asked and noted in one run.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub(super) struct Heard {
     /// In order.
-    pub asked: Vec<Asked>,
+    pub(super) asked: Vec<Asked>,
     /// The policy's lines for the log.
-    pub notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 /// The world of one case.
-pub struct Scripted {
+pub(super) struct Scripted {
     case: Case,
     time_left: u64,
     heard: Arc<Mutex<Heard>>,
@@ -126,7 +126,7 @@ pub struct Scripted {
 
 impl Scripted {
     /// A world in which the policy is told that it has so many milliseconds.
-    pub fn new(case: Case, time_left: u64, heard: Arc<Mutex<Heard>>) -> Self {
+    pub(super) fn new(case: Case, time_left: u64, heard: Arc<Mutex<Heard>>) -> Self {
         Self {
             case,
             time_left,
