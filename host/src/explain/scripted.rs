@@ -112,9 +112,9 @@ pub enum Asked {
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     /// In order.
-    pub asked: Vec<Asked>,
+    pub(super) asked: Vec<Asked>,
     /// The policy's lines for the log.
-    pub notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 /// The world of one case.
