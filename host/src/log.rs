@@ -246,6 +246,7 @@ mod tests {
             record,
             policy: None,
             receipt: None,
+            signer: None,
             ms: Phases::default(),
         }
     }
