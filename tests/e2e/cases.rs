@@ -138,7 +138,7 @@ expect = { verdict = 'deny' }
 [[case]]
 name = 'another tag'
 vpg = [{ name = 'WEB', checkpoint = { identifier = '1', tag = 'other' } }]
-expect = { verdict = 'deny' }
+expect = { verdict = 'pass', holds = ['other'] }
 [[case]]
 name = 'a strained session'
 settings = { session_ask_level = 2 }
@@ -191,7 +191,7 @@ fn what_is_not_as_a_case_says_is_told_and_ends_with_1() {
         ("verdict = 'pass'\nmemory = 1", "bytes of memory were used"),
         ("verdict = 'pass'\ntag = ['listVMs']", "does not stand in the tag"),
         (
-            "verdict = 'pass'\nlogs = ['x']",
+            "verdict = 'pass'\nlogs = ['no such words']",
             "does not stand in the lines for the log",
         ),
         ("fault = 'trap'", "the verdict is pass and not fault"),
@@ -281,7 +281,7 @@ fn the_same_case_costs_the_same_each_time() {
         told["cases"][0]["cost"].clone()
     };
     let first = cost();
-    assert_eq!(first["host_calls"], 2, "{first}");
+    assert_eq!(first["host_calls"], 3, "{first}");
     for _ in 0..3 {
         assert_eq!(cost(), first);
     }

@@ -86,10 +86,7 @@ impl User {
         let mut command = self.command(entry["command"].as_str().unwrap());
         let words = entry["args"].as_array().unwrap();
         command.args(words.iter().map(|word| word.as_str().unwrap()));
-        let event = before(
-            "mcp__ssh-mcp__run-command",
-            json!({ "host": "jp-ubuntu", "command": "reboot" }),
-        );
+        let event = before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" }));
         let outcome = run(command, event.to_string().as_bytes());
         self.world.assert_secret_kept(&outcome);
         outcome
@@ -235,7 +232,7 @@ fn an_operators_configuration_keeps_its_comments_and_keys() {
         "# ours\n",
         "# site A\n",
         "\"0a1b\" = 'web01' # sensor\n",
-        "username = 'admin'\n",
+        "username = \"admin\"\n",
     ] {
         assert!(config.contains(kept), "{config}");
     }
@@ -386,10 +383,7 @@ fn a_program_that_does_not_tell_the_secret_in_time_denies() {
     ));
     let outcome = world.hook(
         HOLDPOINT,
-        &before(
-            "mcp__ssh-mcp__run-command",
-            json!({ "host": "jp-ubuntu", "command": "ls" }),
-        ),
+        &before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" })),
     );
     crate::support::assert_denies(&outcome, "was not done in time");
     assert!(world.sim.as_ref().unwrap().requests().is_empty());
@@ -405,10 +399,7 @@ fn a_keyring_that_is_not_there_denies_and_names_its_program() {
     ));
     let outcome = world.hook(
         HOLDPOINT,
-        &before(
-            "mcp__ssh-mcp__run-command",
-            json!({ "host": "jp-ubuntu", "command": "ls" }),
-        ),
+        &before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" })),
     );
     // Where the program is installed, there is no such item, and no session to ask.
     crate::support::assert_denies(&outcome, "/usr/bin/secret-tool");

@@ -129,7 +129,7 @@ fn every_verdict_has_a_receipt_and_they_can_be_told_apart() {
     let asked = world.hook(HOLDPOINT, &before("mcp__nobody__knows", json!({ "n": 1.5 })));
     assert_eq!(asked.decision(), "ask");
     // No call is known of it; it is blocked all the same.
-    assert_blocks(&world.hook_bytes(HOLDPOINT, b"[]"), "standard input");
+    assert_blocks(&world.hook_bytes(HOLDPOINT, b"[]"), "Standard input");
     let calls = listed(&world);
     let verdicts: Vec<_> = calls
         .iter()
@@ -224,8 +224,15 @@ fn an_observation_that_cannot_be_written_is_silent_and_a_line_in_the_log() {
 /// A file that may not grow any more is what a full disk looks like to a writer.
 #[test]
 fn a_full_disk_denies_a_gated_call_and_leaves_the_log_whole() {
-    let world = with_key(World::without_zvm(), "receipts.mode = 'gate'");
-    assert_silent(&world.hook(HOLDPOINT, &reads()));
+    let world = with_key(
+        World::without_zvm(),
+        "receipts.mode = 'gate'\nreceipts.arguments = true",
+    );
+    // The policy's memory is a file to the system, too. The log has to be larger, so that it alone meets the limit.
+    let large = before("mcp__esxi__listVMs", json!({ "text": "x".repeat(200_000) }));
+    for _ in 0..8 {
+        assert_silent(&world.hook(HOLDPOINT, &large));
+    }
     let segment = receipts(&world).join("000000000001.jsonl");
     let length = fs::metadata(&segment).unwrap().len();
     let mut command = world.command("/bin/bash");

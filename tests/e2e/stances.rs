@@ -6,7 +6,7 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 18] = [
+const TESTS: [(&str, &str); 19] = [
     ("compiling", include_str!("compiling.rs")),
     ("config", include_str!("config.rs")),
     ("daily", include_str!("daily.rs")),
@@ -22,6 +22,7 @@ const TESTS: [(&str, &str); 18] = [
     ("session", include_str!("session.rs")),
     ("shadow", include_str!("shadow.rs")),
     ("signed", include_str!("signed.rs")),
+    ("signer", include_str!("signer.rs")),
     ("stdin", include_str!("stdin.rs")),
     ("together", include_str!("together.rs")),
     ("updates", include_str!("updates.rs")),

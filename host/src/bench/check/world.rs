@@ -49,7 +49,7 @@ pub(super) enum Oddity {
     NoResults,
     /// Its results are for other VPGs.
     OtherVpgs,
-    /// Its checkpoints have another tag.
+    /// Its checkpoints have another tag, as those that another call inserted do.
     OtherTag,
     /// Its checkpoints have no identifier.
     NoCheckpoint,
@@ -79,12 +79,7 @@ impl Oddity {
     ];
 
     /// Those by which no checkpoint is confirmed.
-    pub(super) const UNCONFIRMED: [Self; 4] = [
-        Self::NoResults,
-        Self::OtherVpgs,
-        Self::OtherTag,
-        Self::NoCheckpoint,
-    ];
+    pub(super) const UNCONFIRMED: [Self; 3] = [Self::NoResults, Self::OtherVpgs, Self::NoCheckpoint];
 }
 
 /// The ZVM of one decision.
