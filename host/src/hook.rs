@@ -125,10 +125,13 @@ fn notice(config: &Result<Config, ConfigError>, name: String) -> Decision {
 pub fn heard(config: &Result<Config, ConfigError>, event: &[u8]) -> Option<String> {
     let usable = config.as_ref().ok()?;
     let told = receipts::observed(usable, entry("", "", "http"), event)?;
-    let why = told.fault.and(told.why.clone());
+    let why = told.fault.and_then(|_| told.why.clone());
     match append(config, told) {
         Ok(()) => why,
-        Err(unlogged) => Some(why.map_or(unlogged.clone(), |why| format!("{why}; {unlogged}"))),
+        Err(unlogged) => Some(match why {
+            Some(why) => format!("{why}; {unlogged}"),
+            None => unlogged,
+        }),
     }
 }
 

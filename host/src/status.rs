@@ -78,7 +78,8 @@ impl Status {
             ..options.clone()
         });
         let usable = config.as_ref().ok();
-        let log = usable.unwrap_or(&Config::default()).log.open().ok();
+        let defaults = Config::default();
+        let log = usable.unwrap_or(&defaults).log.open().ok();
         let mut status = Self {
             armed: !findings.iter().any(lets_past),
             version: env!("CARGO_PKG_VERSION"),

@@ -79,10 +79,10 @@ impl Terminal {
             return Self::PLAIN;
         }
         let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let dumb = env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let dumb = cfg!(unix) && env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         Self {
             is_terminal: true,
-            colour: !set("NO_COLOR") && !(cfg!(unix) && dumb),
+            colour: !(set("NO_COLOR") || dumb),
             width,
         }
     }

@@ -3,6 +3,7 @@
 //! [`exchange`] is what passes between policy and host; on a [`stage`], a script ([`case`]) or a record ([`replay`])
 //! answers in the host's place. [`bench`] loads a policy through the hook's gate and runs it in the hook's sandbox.
 
+#[expect(clippy::module_inception, reason = "the bench itself, among what lies on it")]
 pub mod bench;
 pub mod case;
 pub mod check;

@@ -201,7 +201,7 @@ fn complete_trust(
             let path = absolute(&path)?;
             match shake_hands(url, Trust::CaFile(path.clone().into())) {
                 Handshake::Trusted => {
-                    report.done(format!("{url} shows a certificate that {path} vouches for."))
+                    report.done(format!("{url} shows a certificate that {path} vouches for."));
                 }
                 Handshake::Distrusted(seen) => {
                     return Err(InitError::Other(format!(

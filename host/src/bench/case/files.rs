@@ -173,7 +173,7 @@ fn case(table: Table, path: &Path, file: &str, several: bool) -> Result<Case, St
     if several && written.name.is_empty() {
         return Err("it has no name".into());
     }
-    let folder = path.parent().unwrap_or(Path::new(""));
+    let folder = path.parent().unwrap_or_else(|| Path::new(""));
     Ok(Case {
         name: match written.name.as_str() {
             "" => file.to_owned(),
