@@ -243,7 +243,7 @@ fn a_full_disk_denies_a_gated_call_and_leaves_the_log_whole() {
     );
     command.args(["-c", &script]);
     let outcome = run(command, reads().to_string().as_bytes());
-    assert_denies(&outcome, "no receipt could be written");
+    assert_denies(&outcome, "No receipt could be written");
     assert_eq!(
         fs::metadata(&segment).unwrap().len(),
         length,
