@@ -414,7 +414,7 @@ fn hooks_that_are_missing_or_off_are_found() {
                         .as_object_mut()
                         .unwrap()
                         .remove("PreToolUse"),
-                )
+                );
             },
             "hook.missing",
             "broken",
@@ -632,7 +632,7 @@ fn configurations_that_do_not_hold_are_found() {
             |installed| {
                 installed
                     .world
-                    .configure("policy.path = '/nonexistent/policy.wasm'")
+                    .configure("policy.path = '/nonexistent/policy.wasm'");
             },
             "policy",
             "broken",
@@ -642,7 +642,7 @@ fn configurations_that_do_not_hold_are_found() {
             |installed| {
                 installed
                     .world
-                    .configure("policy.catalogs = ['/nonexistent/own.toml']")
+                    .configure("policy.catalogs = ['/nonexistent/own.toml']");
             },
             "configuration",
             "broken",

@@ -146,8 +146,10 @@ fn every_verdict_has_a_receipt_and_they_can_be_told_apart() {
     );
 }
 
-/// What stands in the way of a receipt, and how it is put there.
-fn obstacles() -> [(&'static str, fn(&World), &'static str); 4] {
+/// What stands in the way of a receipt, how it is put there, and words of what is said of it.
+type Obstacle = (&'static str, fn(&World), &'static str);
+
+fn obstacles() -> [Obstacle; 4] {
     [
         (
             "no key",

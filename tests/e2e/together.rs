@@ -69,7 +69,10 @@ fn kept(world: &World) -> Option<PathBuf> {
 /// had looked its VM up: before that it cannot have begun to wait.
 fn protecting(world: &World, line: &Value) -> Inserted {
     let named = &line["checkpoints"][0];
-    let tag = named["shared_tag"].as_str().or(line["tag"].as_str()).unwrap();
+    let tag = named["shared_tag"]
+        .as_str()
+        .or_else(|| line["tag"].as_str())
+        .unwrap();
     let found = checkpoints(world)
         .into_iter()
         .find(|inserted| inserted.tag == tag);

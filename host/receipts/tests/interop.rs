@@ -3,6 +3,8 @@
 //! `HOLDPOINT_ASQAV_PYTHON` names a Python that has it. In CI that has to be there; elsewhere the test says that it did
 //! not run.
 
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
 mod support;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! The log on a real disk: links, segments, torn ends, keys that change, and what verification makes of all that.
 
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
 mod support;
 
 use std::fs::{self, File};

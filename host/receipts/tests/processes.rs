@@ -1,10 +1,12 @@
 //! Many processes on one log, and processes that are killed.
 
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
 mod support;
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -59,7 +61,7 @@ fn acknowledged(child: &mut Child) -> Vec<String> {
         .collect()
 }
 
-fn in_the_log(directory: &PathBuf) -> HashSet<String> {
+fn in_the_log(directory: &Path) -> HashSet<String> {
     let source = Source::open(directory).unwrap();
     source
         .receipts()
@@ -118,7 +120,7 @@ fn killed_writers_leave_a_log_that_verifies() {
         }
         let mut pair = [start(home.path(), 1_000_000), start(home.path(), 1_000_000)];
         let told: Vec<String> = thread::scope(|scope| {
-            let mut ids = pair.each_ref().map(|child| child.id());
+            let mut ids = pair.each_ref().map(Child::id);
             let readers: Vec<_> = pair
                 .iter_mut()
                 .map(|child| scope.spawn(|| acknowledged(child)))

@@ -1,5 +1,7 @@
 //! The server for http hooks, spoken to over a socket as a harness does it.
 
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -37,7 +39,7 @@ impl World {
         std::thread::spawn(move || {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             serve(listener, token, Arc::new(write), |address| {
-                began.send(address).unwrap()
+                began.send(address).unwrap();
             })
         });
         Self {

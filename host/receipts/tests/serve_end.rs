@@ -28,7 +28,7 @@ fn what_is_under_way_is_brought_to_its_end() {
     let server = std::thread::spawn(move || {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         serve(listener, token, Arc::new(write), |address| {
-            began.send(address).unwrap()
+            began.send(address).unwrap();
         })
     });
     let address = address.recv().unwrap();

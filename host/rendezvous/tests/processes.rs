@@ -122,7 +122,7 @@ fn read_back(journal: &[String]) -> BTreeMap<String, (usize, Option<(usize, Stri
                 calls.insert(who.to_owned(), (at, None));
             }
             (Some("pass"), Some(who), Some(tag)) => {
-                calls.get_mut(who).unwrap().1 = Some((at, tag.to_owned()))
+                calls.get_mut(who).unwrap().1 = Some((at, tag.to_owned()));
             }
             _ => {}
         }

@@ -221,7 +221,8 @@ fn switches_count_by_level() {
     let enable = json!({"disableAllHooks": false});
     let strict = json!({"strictPluginOnlyCustomization": true});
     let strict_hooks = json!({"strictPluginOnlyCustomization": ["hooks"]});
-    let rows: [(&[(Level, &Value)], &[&str]); 17] = [
+    type Row<'a> = (&'a [(Level, &'a Value)], &'a [&'a str]);
+    let rows: [Row<'_>; 17] = [
         (
             &[
                 (Level::User, &disable),

@@ -279,7 +279,11 @@ async fn what_another_inserted_is_confirmed_if_it_came_after() {
     let (vpg, began) = (vpg("APP-VPG"), Instant::now());
     let follower = zvm(&sim);
     follower.read_clock().await.unwrap();
-    let inserted = zvm(&sim).capture(&[vpg.clone()], TAG).await.remove(0).unwrap();
+    let inserted = zvm(&sim)
+        .capture(std::slice::from_ref(&vpg), TAG)
+        .await
+        .remove(0)
+        .unwrap();
     assert_eq!(follower.confirm(&vpg, TAG, began).await, Ok(Some(inserted)));
     assert_eq!(follower.confirm(&vpg, "another tag", began).await, Ok(None));
     // For a call that begins to wait later, it is an old one.
