@@ -15,8 +15,8 @@ const MOST_GAPS: usize = 20;
 const FEWEST_GAPS: usize = 2;
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
 const LONGEST_INTERVAL: Duration = Duration::from_secs(6);
-/// The bounds of the pause where a checkpoint is due.
-const CLOSE_INTERVALS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+/// The longest pause where a checkpoint is due.
+const LONGEST_CLOSE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The `startDate` for a journal that is asked at this time of the ZVM's.
 pub(crate) fn start_date(server_time: OffsetDateTime) -> String {
@@ -70,7 +70,9 @@ pub(crate) fn interval(elapsed: Duration, cadence: Option<Duration>, until: Opti
         .mul_f64(0.09)
         .min(elapsed / 2)
         .clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL);
-    let close = cadence.mul_f64(0.02).clamp(CLOSE_INTERVALS.0, CLOSE_INTERVALS.1);
+    let close = cadence
+        .mul_f64(0.02)
+        .clamp(SHORTEST_INTERVAL, LONGEST_CLOSE_INTERVAL);
     match until {
         Some(until) if until.left.is_zero() && until.overdue <= Duration::from_secs(1).max(cadence / 10) => {
             close.min(usual)
@@ -178,7 +180,7 @@ mod tests {
                 ] {
                     let pause = interval(ms(elapsed), Some(ms(cadence)), until);
                     assert!(
-                        pause < allowed && pause >= ms(100) && pause <= LONGEST_INTERVAL,
+                        pause < allowed && pause >= SHORTEST_INTERVAL && pause <= LONGEST_INTERVAL,
                         "{cadence} {elapsed} {until:?}: {pause:?}"
                     );
                 }
@@ -190,8 +192,8 @@ mod tests {
         let five = |until| interval(ms(4000), Some(ms(5000)), until);
         assert_eq!(five(until(2000, 0)), ms(450));
         assert_eq!(five(until(300, 0)), ms(300));
-        assert_eq!(five(until(20, 0)), ms(100));
-        assert_eq!(five(until(0, 900)), ms(100));
+        assert_eq!(five(until(20, 0)), SHORTEST_INTERVAL);
+        assert_eq!(five(until(0, 900)), SHORTEST_INTERVAL);
         assert_eq!(five(until(0, 1100)), ms(450));
     }
 
