@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+#[path = "support/python.rs"]
+mod python;
 mod support;
 
 use std::fs;
@@ -17,7 +19,7 @@ use holdpoint_receipts::{Arguments, Body, Outcome, Verdict};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use support::{AUDIT, append, begun, decision, observation};
+use support::{AUDIT, append, begun, decision, lines, observation, segments};
 
 /// The verifier's own program, and the function of the same package that its documentation names for receipts without
 /// anchors. The program has no verdict better than "unverifiable" for those, not for the package's own samples either.
@@ -136,46 +138,25 @@ fn mixed_log(home: &Path) -> Vec<String> {
         (decision.fault, decision.policy) = (Some("policy".into()), None);
     }
     append(&log, &clear);
-    let segments = || {
-        let mut paths: Vec<_> = fs::read_dir(&log.directory)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-            .collect();
-        paths.sort();
-        paths
-    };
-    let last = segments().pop().unwrap();
+    let last = segments(&log).pop().unwrap();
     let torn = fs::read_to_string(&last).unwrap() + "{\"payload\":{\"act";
     fs::write(&last, torn).unwrap();
     append(&log, &decision("after the torn line", Verdict::Pass));
     log.change_key(AUDIT.wait).unwrap();
     append(&log, &decision("after the change", Verdict::Pass));
     append(&log, &observation("after the change", Outcome::Failed));
-    assert!(segments().len() > 1);
-    let texts = segments()
-        .into_iter()
-        .map(|path| fs::read_to_string(path).unwrap());
-    texts
-        .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
-        .collect()
+    assert!(segments(&log).len() > 1);
+    lines(&log)
 }
 
 #[test]
 fn the_formats_own_verifier_passes_every_receipt_and_no_other() {
-    let Some(python) = std::env::var_os("HOLDPOINT_ASQAV_PYTHON") else {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "HOLDPOINT_ASQAV_PYTHON has to be set in CI"
-        );
-        eprintln!("NOT RUN: HOLDPOINT_ASQAV_PYTHON names no Python with asqav");
-        return;
-    };
+    let Some(python) = python::python() else { return };
     let home = tempfile::tempdir().unwrap();
     let lines = mixed_log(home.path());
     assert_eq!(lines.len(), 11);
     let verifier = Verifier {
-        python: python.into(),
+        python,
         keys: home.path().join("receipts/keys.json"),
         directory: home.path().to_owned(),
     };

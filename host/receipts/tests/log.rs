@@ -1,46 +1,22 @@
-//! The log on a real disk: links, segments, torn ends, keys that change, and what verification makes of all that.
-
-#![expect(clippy::unwrap_used, reason = "these are tests")]
+//! The log on a real disk: links, segments, torn ends, and what verification makes of all that.
 
 mod support;
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use holdpoint_artifact::{Digest, KeyPair};
 use holdpoint_receipts::{
-    Body, Calls, Checked, Ending, Event, Filter, Found, KeySet, KeyStatus, Log, LogError, Manner, Outcome,
-    Receipt, Source, Trust, Verdict, verify,
+    Body, Calls, Checked, Ending, Event, Filter, Found, Log, LogError, Manner, Outcome, Source, Trust,
+    Verdict, verify,
 };
 
-use support::{AUDIT, append, at, begun, decision, observation, report};
+use support::{
+    AUDIT, append, at, begun, decision, keys, lines, observation, report, segments, write_private,
+};
 
 const LARGE: u64 = 1 << 20;
-
-fn segments(log: &Log) -> Vec<PathBuf> {
-    let mut paths: Vec<_> = fs::read_dir(&log.directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-        .collect();
-    paths.sort();
-    paths
-}
-
-fn lines(log: &Log) -> Vec<String> {
-    let texts = segments(log)
-        .into_iter()
-        .map(|path| fs::read_to_string(path).unwrap());
-    texts
-        .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
-        .collect()
-}
-
-fn keys(log: &Log) -> KeySet {
-    KeySet::read(&log.directory.join("keys.json")).unwrap()
-}
 
 #[test]
 fn links_run_on_across_segments_and_every_answer_is_told_apart() {
@@ -174,134 +150,6 @@ fn tampering_is_found_and_told_where_it_is() {
     check(good.clone(), (Checked::Pass, Checked::NotChecked), "6 receipts");
 }
 
-/// A whole log made anew with a key of one's own is in order by itself, and not by who signed it.
-#[test]
-fn a_log_made_anew_with_another_key_is_not_trusted() {
-    let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (log, forged) = (begun(home.path(), LARGE), begun(other.path(), LARGE));
-    append(&log, &decision("call-1", Verdict::Deny));
-    append(&forged, &decision("call-1", Verdict::Pass));
-    let source = Source::open(&forged.directory).unwrap();
-    let trust = Trust {
-        keys: Some(keys(&log)),
-        head: None,
-    };
-    let report = verify(&source, &trust).unwrap();
-    assert_eq!(report.integrity.outcome, Checked::Pass, "{report:#?}");
-    assert_eq!(report.signer_trust.outcome, Checked::Fail, "{report:#?}");
-    // Without its key set nothing is known of the key: that is not "pass".
-    fs::remove_file(forged.directory.join("keys.json")).unwrap();
-    let unknown = verify(&Source::open(&forged.directory).unwrap(), &Trust::default()).unwrap();
-    assert_eq!(unknown.integrity.outcome, Checked::NotChecked, "{unknown:#?}");
-}
-
-#[test]
-fn a_change_of_keys_stays_in_the_chain_and_carries_trust() {
-    let home = tempfile::tempdir().unwrap();
-    let log = begun(home.path(), LARGE);
-    let first_keys = keys(&log);
-    append(&log, &decision("call-1", Verdict::Pass));
-    let old = fs::read(&log.key).unwrap();
-    let new = log.change_key(AUDIT.wait).unwrap();
-    append(&log, &decision("call-2", Verdict::Pass));
-    assert_eq!(keys(&log).keys.len(), 2);
-    assert!(keys(&log).keys[0].not_after.is_some());
-    assert_eq!(keys(&log).keys[1].id(), new.id());
-    let last: Receipt = Receipt::read(lines(&log).last().unwrap()).unwrap();
-    assert_eq!(last.signature.kid, new.id());
-    assert_eq!(last.issuer, format!("holdpoint:{}", first_keys.keys[0].id()));
-
-    // Who knows only the first key trusts the second by the first one's word.
-    let trust = Trust {
-        keys: Some(first_keys.clone()),
-        head: Some(last.digest),
-    };
-    let source = Source::open(&log.directory).unwrap();
-    let checked = verify(&source, &trust).unwrap();
-    assert!(
-        [&checked.integrity, &checked.signer_trust, &checked.completeness]
-            .into_iter()
-            .all(|part| part.outcome == Checked::Pass),
-        "{checked:#?}"
-    );
-    // Even where the key set beside the log was lost.
-    fs::rename(log.directory.join("keys.json"), home.path().join("keys.json")).unwrap();
-    assert_eq!(verify(&source, &trust).unwrap().integrity.outcome, Checked::Pass);
-    fs::rename(home.path().join("keys.json"), log.directory.join("keys.json")).unwrap();
-
-    // The old key is not taken for the new one.
-    let new_pem = fs::read(&log.key).unwrap();
-    fs::write(&log.key, old).unwrap();
-    let refused = log.append(&decision("call-3", Verdict::Pass), AUDIT).unwrap_err();
-    assert!(matches!(refused, LogError::OtherKey { .. }), "{refused}");
-    fs::write(&log.key, new_pem).unwrap();
-
-    // A key that is revoked is not trusted, whatever it signed.
-    let mut revoked = first_keys;
-    revoked.keys[0].status = KeyStatus::Revoked(None);
-    let trust = Trust {
-        keys: Some(revoked),
-        head: None,
-    };
-    assert_eq!(
-        verify(&source, &trust).unwrap().signer_trust.outcome,
-        Checked::Fail
-    );
-}
-
-#[test]
-fn what_is_signed_outside_a_keys_dates_is_told() {
-    let home = tempfile::tempdir().unwrap();
-    let log = begun(home.path(), LARGE);
-    append(&log, &decision("call-1", Verdict::Pass));
-    let mut set = keys(&log);
-    set.keys[0].not_after = Some("2020-01-01T00:00:00Z".parse().unwrap());
-    fs::write(log.directory.join("keys.json"), set.to_json()).unwrap();
-    let dated = report(&log);
-    assert_eq!(dated.signer_trust.outcome, Checked::Fail, "{dated:#?}");
-    assert!(
-        dated.signer_trust.found[0].contains("outside the dates"),
-        "{dated:#?}"
-    );
-}
-
-/// A process that was killed between the receipt of a change and the change itself: the next append ends it.
-#[test]
-fn a_change_of_keys_that_was_cut_short_is_ended_by_the_next_append() {
-    let home = tempfile::tempdir().unwrap();
-    let log = begun(home.path(), LARGE);
-    append(&log, &decision("call-1", Verdict::Pass));
-    let (old, old_set) = (
-        fs::read(&log.key).unwrap(),
-        fs::read(log.directory.join("keys.json")).unwrap(),
-    );
-    let new = log.change_key(AUDIT.wait).unwrap();
-    let to_be = log.directory.join("key.pem.new");
-    fs::rename(&log.key, &to_be).unwrap();
-    support_write_private(&log.key, &old);
-    fs::write(log.directory.join("keys.json"), old_set).unwrap();
-
-    append(&log, &decision("call-2", Verdict::Pass));
-    assert!(!to_be.exists());
-    assert_eq!(keys(&log).keys.last().unwrap().id(), new.id());
-    let checked = report(&log);
-    assert_eq!(
-        (checked.receipts, checked.integrity.outcome),
-        (3, Checked::Pass),
-        "{checked:#?}"
-    );
-    assert_ne!(checked.signer_trust.outcome, Checked::Fail, "{checked:#?}");
-}
-
-fn support_write_private(path: &std::path::Path, bytes: &[u8]) {
-    fs::write(path, bytes).unwrap();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
-    }
-}
-
 #[test]
 fn a_torn_line_is_set_aside_told_and_kept() {
     let home = tempfile::tempdir().unwrap();
@@ -394,11 +242,11 @@ fn what_cannot_be_used_is_refused_with_what_to_do() {
     assert!(matches!(attempt(&log), LogError::NoKey(_)));
     // A key that nobody has the public part of would make a log that nobody can verify.
     let stranger = KeyPair::generate().unwrap().to_pem(None).unwrap();
-    support_write_private(&log.key, stranger.as_bytes());
+    write_private(&log.key, stranger.as_bytes());
     assert!(matches!(attempt(&log), LogError::OtherKey { .. }));
-    support_write_private(&log.key, b"no key");
+    write_private(&log.key, b"no key");
     assert!(matches!(attempt(&log), LogError::Key { .. }));
-    support_write_private(&log.key, &pem);
+    write_private(&log.key, &pem);
     append(&log, &decision("c", Verdict::Pass));
     #[cfg(unix)]
     {

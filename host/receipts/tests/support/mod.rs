@@ -2,13 +2,14 @@
 
 #![allow(dead_code, reason = "every test takes what it needs")]
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdpoint_artifact::Digest;
 use holdpoint_receipts::{
-    Appended, Arguments, Body, Call, Checkpoint, Decision, Log, Machine, Manner, Observation, Outcome,
-    Policy, Report, Results, Source, Stance, Trust, Verdict, verify,
+    Appended, Arguments, Body, Call, Checkpoint, Decision, KeySet, Log, Machine, Manner, Observation,
+    Outcome, Policy, Report, Results, Source, Stance, Trust, Verdict, verify,
 };
 use serde_json::value::RawValue;
 
@@ -43,6 +44,42 @@ pub(crate) fn append(log: &Log, body: &Body) -> Appended {
 pub(crate) fn report(log: &Log) -> Report {
     let source = Source::open(&log.directory).expect("a log");
     verify(&source, &Trust::default()).expect("a report")
+}
+
+/// The log's files, oldest first.
+pub(crate) fn segments(log: &Log) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = fs::read_dir(&log.directory)
+        .expect("the log can be read")
+        .map(|entry| entry.expect("the log can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// Its receipts, as they stand there.
+pub(crate) fn lines(log: &Log) -> Vec<String> {
+    let texts = segments(log)
+        .into_iter()
+        .map(|path| fs::read_to_string(path).expect("the log can be read"));
+    texts
+        .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
+/// The keys that lie beside it.
+pub(crate) fn keys(log: &Log) -> KeySet {
+    KeySet::read(&log.directory.join("keys.json")).expect("the log can be read")
+}
+
+/// Writes a file that only its owner may read.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) {
+    fs::write(path, bytes).expect("a file can be written");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("a file can be written");
+    }
 }
 
 pub(crate) fn call(id: &str) -> Call {
