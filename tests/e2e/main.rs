@@ -7,6 +7,8 @@ use test_support as support;
 #[cfg(unix)]
 mod authors;
 #[cfg(unix)]
+mod broken;
+#[cfg(unix)]
 mod cases;
 mod catalogs;
 mod cli;
@@ -23,6 +25,8 @@ mod events;
 mod house;
 #[cfg(unix)]
 mod init;
+#[cfg(unix)]
+mod installation;
 mod panics;
 mod policies;
 #[cfg(unix)]

@@ -6,7 +6,8 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 19] = [
+const TESTS: [(&str, &str); 20] = [
+    ("broken", include_str!("broken.rs")),
     ("compiling", include_str!("compiling.rs")),
     ("config", include_str!("config.rs")),
     ("daily", include_str!("daily.rs")),

@@ -1,0 +1,598 @@
+//! Broken installations: `doctor` names each of them, and `--fix` mends those that it says it can.
+
+use std::fs;
+
+use serde_json::json;
+use zvm_sim::Sim;
+
+use crate::HOLDPOINT;
+use crate::installation::{HEALTHY, Installed};
+use crate::support::{before, chmod};
+
+/// One broken installation: what is done to it, the check that finds it, how bad that is, and words in the finding.
+struct Case {
+    scenario: &'static str,
+    broken: fn(&mut Installed),
+    check: &'static str,
+    severity: &'static str,
+    words: &'static str,
+}
+
+const fn case(
+    broken: fn(&mut Installed),
+    check: &'static str,
+    severity: &'static str,
+    words: &'static str,
+) -> Case {
+    Case {
+        scenario: HEALTHY,
+        broken,
+        check,
+        severity,
+        words,
+    }
+}
+
+const fn of_zvm(
+    scenario: &'static str,
+    check: &'static str,
+    severity: &'static str,
+    words: &'static str,
+) -> Case {
+    Case {
+        scenario,
+        broken: |_| {},
+        check,
+        severity,
+        words,
+    }
+}
+
+fn examine(cases: &[Case]) {
+    for case in cases {
+        let mut installed = Installed::with(case.scenario);
+        (case.broken)(&mut installed);
+        if !installed.settings_path().exists() {
+            installed.write_settings();
+        }
+        let report = installed.doctor(&[]);
+        let at = format!("{} ({})", case.check, case.words);
+        let Some(finding) = report.trouble(case.check, case.words) else {
+            panic!("{at} was not found: {:#}", report.value)
+        };
+        assert_eq!(finding["severity"], case.severity, "{at}: {finding:#}");
+        assert!(
+            finding["matters"].as_str().unwrap().len() > 10,
+            "{at}: {finding:#}"
+        );
+        assert!(finding["mend"].is_string(), "{at} names no remedy: {finding:#}");
+        let worst = if report.troubles().is_empty() {
+            0
+        } else if report.value["worst"] == "broken" {
+            5
+        } else {
+            4
+        };
+        assert_eq!(report.code, worst, "{at}");
+        if finding["fix"].is_string() {
+            let mended = installed.doctor(&["--fix"]);
+            assert_eq!(mended.value["not_mended"], json!([]), "{at}");
+            assert!(
+                mended.trouble(case.check, case.words).is_none(),
+                "{at}: {:#}",
+                mended.value
+            );
+            assert!(
+                installed.doctor(&[]).trouble(case.check, case.words).is_none(),
+                "{at}"
+            );
+        }
+    }
+}
+
+#[test]
+fn entries_that_do_not_guard_are_found() {
+    examine(&[
+        case(
+            |installed| installed.gate()["command"] = json!("/nonexistent/holdpoint"),
+            "hook.program",
+            "broken",
+            "not there",
+        ),
+        case(
+            |installed| {
+                installed.wrap("exit 0");
+                chmod(&installed.world.path("path/holdpoint"), 0o644);
+            },
+            "hook.program",
+            "broken",
+            "cannot be executed",
+        ),
+        case(
+            |installed| installed.gate()["command"] = json!("holdpoint"),
+            "hook.program",
+            "broken",
+            "no absolute path",
+        ),
+        case(
+            |installed| installed.gate()["async"] = json!(true),
+            "hook.async",
+            "broken",
+            "async",
+        ),
+        case(
+            |installed| installed.gate()["if"] = json!("mcp__esxi__powerOff"),
+            "hook.condition",
+            "broken",
+            "powerOff",
+        ),
+        case(
+            |installed| {
+                installed.gate()["timeout"] = json!(60);
+                installed.gate().as_object_mut().unwrap().remove("onFailure");
+            },
+            "hook.timeout",
+            "broken",
+            "60 s",
+        ),
+        case(
+            |installed| installed.gate()["timeout"] = json!(60),
+            "hook.timeout",
+            "caution",
+            "60 s",
+        ),
+        case(
+            |installed| drop(installed.gate().as_object_mut().unwrap().remove("onFailure")),
+            "hook.on-failure",
+            "caution",
+            "PreToolUse",
+        ),
+        case(
+            |installed| {
+                let entry = &mut installed.settings["hooks"]["PreCompact"][0]["hooks"][0];
+                entry["onFailure"] = json!("block");
+            },
+            "hook.on-failure",
+            "caution",
+            "PreCompact",
+        ),
+        case(
+            |installed| {
+                let gate = installed.gate().as_object_mut().unwrap();
+                gate.remove("args");
+                gate["command"] = json!(format!("{HOLDPOINT} hook"));
+            },
+            "hook.shell",
+            "caution",
+            "shell",
+        ),
+        case(
+            |installed| {
+                let copy = installed.world.path("path/holdpoint");
+                fs::copy(HOLDPOINT, &copy).unwrap();
+                fs::OpenOptions::new()
+                    .append(true)
+                    .open(&copy)
+                    .and_then(|mut file| std::io::Write::write_all(&mut file, b"another build"))
+                    .unwrap();
+                installed.gate()["command"] = json!(copy);
+            },
+            "hook.program",
+            "caution",
+            "another program",
+        ),
+    ]);
+}
+
+#[test]
+fn matchers_that_miss_are_found() {
+    examine(&[
+        // A server alone is a whole name, and no tool has it.
+        case(
+            |installed| installed.matcher("mcp__esxi"),
+            "hook.matcher",
+            "broken",
+            "mcp__.*",
+        ),
+        case(
+            |installed| installed.matcher("MCP__.*"),
+            "hook.matcher",
+            "broken",
+            "in the catalogs",
+        ),
+        case(
+            |installed| {
+                installed.matcher("mcp__esxi__.*");
+                let servers = json!({ "mcpServers": { "my own": { "command": "x" } } });
+                fs::write(installed.world.path("project/.mcp.json"), servers.to_string()).unwrap();
+            },
+            "hook.matcher",
+            "broken",
+            "configured here: my own",
+        ),
+        case(
+            |installed| {
+                let user = json!({ "mcpServers": { "jumphost": { "command": "x" } } });
+                fs::write(installed.world.path("home/.claude.json"), user.to_string()).unwrap();
+            },
+            "servers.unknown",
+            "notice",
+            "jumphost",
+        ),
+    ]);
+}
+
+#[test]
+fn hooks_that_are_missing_or_off_are_found() {
+    examine(&[
+        case(
+            |installed| {
+                drop(
+                    installed.settings["hooks"]
+                        .as_object_mut()
+                        .unwrap()
+                        .remove("PreToolUse"),
+                );
+            },
+            "hook.missing",
+            "broken",
+            "PreToolUse",
+        ),
+        case(
+            |installed| {
+                let hooks = installed.settings["hooks"].as_object_mut().unwrap();
+                hooks.remove("PostToolUseFailure");
+            },
+            "hook.missing",
+            "caution",
+            "PostToolUseFailure",
+        ),
+        case(
+            |installed| {
+                let folder = installed.world.path("project/.claude");
+                fs::create_dir(&folder).unwrap();
+                fs::write(folder.join("settings.json"), "{\"disableAllHooks\":true}").unwrap();
+            },
+            "hook.off",
+            "broken",
+            "disableAllHooks",
+        ),
+        case(
+            |installed| installed.settings["env"] = json!({ "CLAUDE_CODE_SIMPLE": "1" }),
+            "hook.off",
+            "broken",
+            "CLAUDE_CODE_SIMPLE",
+        ),
+        case(
+            |installed| {
+                installed.write_settings();
+                let text = fs::read_to_string(installed.settings_path()).unwrap();
+                fs::write(installed.settings_path(), format!("// mine\n{text}")).unwrap();
+            },
+            "settings.skipped",
+            "broken",
+            "comments",
+        ),
+        case(
+            |installed| installed.settings["permissions"] = json!({ "allow": "everything" }),
+            "settings.skipped",
+            "broken",
+            "permissions.allow",
+        ),
+        case(
+            |installed| installed.gate()["timeout"] = json!("360"),
+            "settings.schema",
+            "caution",
+            "timeout",
+        ),
+        case(
+            |installed| {
+                installed.write_settings();
+                chmod(&installed.settings_path(), 0o666);
+            },
+            "settings.private",
+            "caution",
+            "written by others",
+        ),
+        case(
+            |installed| {
+                let folder = installed.world.path("project/.claude");
+                fs::create_dir(&folder).unwrap();
+                let mut other = installed.entry("PreToolUse");
+                other["timeout"] = json!(400);
+                let settings =
+                    json!({ "hooks": { "PreToolUse": [{ "matcher": "mcp__.*", "hooks": [other] }] } });
+                fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
+            },
+            "hook.twice",
+            "caution",
+            "project/.claude/settings.json",
+        ),
+    ]);
+}
+
+#[test]
+fn programs_that_do_not_answer_as_they_have_to_are_found() {
+    examine(&[
+        case(
+            |installed| installed.wrap("exit 101"),
+            "selftest",
+            "broken",
+            "is not stopped",
+        ),
+        case(
+            |installed| installed.wrap("kill -9 $$"),
+            "selftest",
+            "broken",
+            "is not stopped",
+        ),
+        case(
+            |installed| {
+                installed.wrap(&format!("echo 'starting the guard'\nexec {HOLDPOINT} \"$@\""));
+            },
+            "selftest",
+            "broken",
+            "the harness drops",
+        ),
+        case(
+            |installed| {
+                let answer =
+                    r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"prompt"}}"#;
+                installed.wrap(&format!("echo '{answer}'"));
+            },
+            "selftest",
+            "broken",
+            "the harness drops",
+        ),
+        case(
+            |installed| installed.wrap("exit 0"),
+            "selftest",
+            "broken",
+            "is not stopped",
+        ),
+        case(
+            |installed| {
+                installed.wrap("exec sleep 60");
+                installed.gate()["timeout"] = json!(1);
+            },
+            "selftest",
+            "broken",
+            "within 1 s",
+        ),
+        // A typing error in the arguments blocks everything.
+        case(
+            |installed| installed.gate()["args"] = json!(["hook", "--confg", "x"]),
+            "selftest",
+            "broken",
+            "held up",
+        ),
+        case(
+            |installed| {
+                installed.write_settings();
+                installed.client("2.1.294 (Claude Code)");
+            },
+            "client.version",
+            "caution",
+            "2.1.294",
+        ),
+        case(
+            |installed| {
+                installed.write_settings();
+                installed.client("2.1.85 (Claude Code)");
+            },
+            "client.version",
+            "broken",
+            "args",
+        ),
+        case(
+            |installed| {
+                fs::remove_file(installed.world.path("path/claude")).unwrap();
+            },
+            "client.version",
+            "notice",
+            "not on the PATH",
+        ),
+    ]);
+}
+
+#[test]
+fn configurations_that_do_not_hold_are_found() {
+    examine(&[
+        case(
+            |installed| chmod(&installed.world.path("config.toml"), 0o622),
+            "configuration",
+            "broken",
+            "written by others",
+        ),
+        case(
+            |installed| installed.world.configure("[zreto]\nurl = 'x'"),
+            "configuration",
+            "broken",
+            "zreto",
+        ),
+        case(
+            |installed| chmod(&installed.world.path("password"), 0o644),
+            "configuration.secret",
+            "broken",
+            "read by others",
+        ),
+        case(
+            |installed| chmod(&installed.world.path("ca.pem"), 0o666),
+            "configuration.authority",
+            "broken",
+            "written by others",
+        ),
+        case(
+            |installed| installed.world.configure_bare("deadline_seconds = 300"),
+            "configuration.zvm",
+            "broken",
+            "no ZVM",
+        ),
+        case(
+            |installed| {
+                let url = installed.world.sim.as_ref().unwrap().url();
+                installed.world.configure_bare(&format!(
+                    "[zerto]\nurl = '{url}'\nusername = 'admin'\nsecret_file = '{}'\nverify = false",
+                    installed.world.path("password").display()
+                ));
+            },
+            "configuration.verify",
+            "caution",
+            "zerto.verify",
+        ),
+        case(
+            |installed| installed.world.configure("policy.signature = 'not-required'"),
+            "configuration.signature",
+            "caution",
+            "not-required",
+        ),
+        case(
+            |installed| {
+                installed
+                    .world
+                    .configure("policy.path = '/nonexistent/policy.wasm'");
+            },
+            "policy",
+            "broken",
+            "/nonexistent/policy.wasm",
+        ),
+        case(
+            |installed| {
+                installed
+                    .world
+                    .configure("policy.catalogs = ['/nonexistent/own.toml']");
+            },
+            "configuration",
+            "broken",
+            "own.toml",
+        ),
+    ]);
+}
+
+#[test]
+fn zvms_that_would_not_do_are_found() {
+    examine(&[
+        case(
+            |installed| {
+                // Nobody listens there once it is gone.
+                let gone = Sim::start(zvm_sim::Scenario::default()).unwrap().url();
+                installed.world.configure_bare(&format!(
+                    "[zerto]\nurl = '{gone}'\nusername = 'admin'\nsecret_file = '{}'\nca_file = '{}'",
+                    installed.world.path("password").display(),
+                    installed.world.path("ca.pem").display()
+                ));
+            },
+            "zvm.reach",
+            "broken",
+            "unreachable",
+        ),
+        case(
+            |installed| {
+                let other = Sim::start(zvm_sim::Scenario::default()).unwrap();
+                fs::write(installed.world.path("ca.pem"), other.ca_pem()).unwrap();
+            },
+            "zvm.trust",
+            "broken",
+            "not trusted",
+        ),
+        of_zvm(
+            "certificate.days_left = -2",
+            "zvm.certificate",
+            "broken",
+            "ended 2 days ago",
+        ),
+        of_zvm(
+            "certificate.days_left = 10",
+            "zvm.certificate",
+            "caution",
+            "ends in",
+        ),
+        of_zvm(
+            "site.clock_offset_seconds = 1800",
+            "zvm.clock",
+            "caution",
+            "ahead of",
+        ),
+        of_zvm(
+            "site.clock_offset_seconds = -1800",
+            "zvm.clock",
+            "caution",
+            "behind",
+        ),
+        of_zvm("login.may_insert = false", "zvm.role", "broken", "may not insert"),
+        of_zvm("login.token_seconds = 8", "zvm.token", "caution", "8 seconds"),
+        case(
+            |installed| installed.world.write_private("password", "wrong"),
+            "zvm.login",
+            "broken",
+            "unauthorized",
+        ),
+        of_zvm(
+            "[[vpgs]]\nname = 'ILL'\nstatus = 2",
+            "zvm.vpg",
+            "caution",
+            "VPG ILL",
+        ),
+        of_zvm("vpgs = []", "zvm.vpgs", "caution", "no VPG"),
+        of_zvm(
+            "[[troubles]]\non = 'GET /v1/vpgs'\nstatus = 500",
+            "zvm.vpgs",
+            "caution",
+            "could not be asked",
+        ),
+    ]);
+}
+
+#[test]
+fn what_the_guard_writes_is_looked_at() {
+    const LOG: &str = "home/.local/state/holdpoint/decisions.log";
+    fn decided(installed: &Installed) {
+        let outcome = installed
+            .world
+            .hook(HOLDPOINT, &before("mcp__esxi__listVMs", json!({})));
+        assert_eq!(outcome.code, Some(0));
+    }
+    examine(&[
+        case(
+            |installed| fs::create_dir_all(installed.world.path(LOG)).unwrap(),
+            "log",
+            "caution",
+            "cannot be written",
+        ),
+        case(
+            |installed| {
+                decided(installed);
+                chmod(&installed.world.path(LOG), 0o644);
+            },
+            "log.private",
+            "caution",
+            "read by others",
+        ),
+        case(
+            |installed| {
+                decided(installed);
+                let log = installed.world.path(LOG);
+                let text = fs::read_to_string(&log).unwrap();
+                fs::write(&log, text.trim_end()).unwrap();
+            },
+            "log.torn",
+            "caution",
+            "has no end",
+        ),
+        // The harness wrote down a call in the far future, and the hook has not seen it.
+        case(
+            |installed| {
+                let folder = installed.world.path("home/.claude/projects/p");
+                fs::create_dir_all(&folder).unwrap();
+                let line = json!({
+                    "timestamp": "2999-01-01T00:00:00.000Z",
+                    "message": { "content": [{ "type": "tool_use", "name": "mcp__esxi__powerOff" }] }
+                });
+                fs::write(folder.join("s.jsonl"), format!("{line}\n")).unwrap();
+            },
+            "liveness",
+            "broken",
+            "did not see",
+        ),
+    ]);
+}
