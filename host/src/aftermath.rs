@@ -41,7 +41,7 @@ impl Witness {
         config: &Config,
         mut lent: Box<dyn Capabilities>,
         call: &Call,
-        policy: Identity,
+        policy: &Identity,
     ) -> (Box<dyn Capabilities>, Option<Self>) {
         if !config.record.enabled && config.policy.shadow().is_none() {
             return (lent, None);
@@ -50,7 +50,7 @@ impl Witness {
         let recorder = Recorder::new(lent);
         let witness = Self {
             call: call.clone(),
-            policy,
+            policy: policy.clone(),
             asking: recorder.asking(),
             time_left_ms,
             verdict: None,

@@ -225,7 +225,6 @@ fn decide(
         .map_err(|error| Fault::new(error.kind(), error.to_string()))?;
     // The process is about to end: taking the component apart would be a tenth of its work, for nothing.
     let component = ManuallyDrop::new(component);
-    entry.policy = Some(identity.clone());
     entry.ms.load = milliseconds(started.elapsed());
     entry.ms.gate = milliseconds(gate);
     let question = question(call, settings, nonce());
@@ -238,7 +237,8 @@ fn decide(
         Session::new(config.session.clone(), call.session_id.clone(), call.cwd.clone()),
     ));
     let lent: Box<dyn Capabilities>;
-    (lent, *witness) = Witness::attend(config, zerto, &question, identity);
+    (lent, *witness) = Witness::attend(config, zerto, &question, &identity);
+    entry.policy = Some(identity);
     let verdict = Prepared::new(&component, &config.policy.grants())
         .and_then(|prepared| prepared.before(lent, &question))
         .map(Verdict::cleaned);

@@ -229,19 +229,14 @@ pub fn load_by(deadline: Instant, config: &Policy) -> Result<Loaded, LoadError> 
 }
 
 fn compiled_by(deadline: Instant, config: &Policy) -> Result<Loaded, Box<dyn Error>> {
-    let began = Instant::now();
     let program = compiler::beside().ok_or("holdpoint-compile is not beside holdpoint")?;
     let store = Store::open(&config.store().ok_or("there is no place for policies")?)?;
-    let (trust, grants) = (config.trust()?, config.grants());
-    let admission = Admission {
-        trust: &trust,
-        contract: &runtime::contract(&grants),
-        now: SystemTime::now().into(),
-    };
-    let half = deadline.saturating_duration_since(Instant::now()) / 2;
     let compiler = compiler::limited(&program);
-    let installed = store.compile_once(&admission, &BUILD, &compiler, Instant::now() + half)?;
-    Ok(from_installed(installed, &store, &trust, began)?)
+    let half = deadline.saturating_duration_since(Instant::now()) / 2;
+    let until = Instant::now() + half;
+    Ok(loaded(&store, config, |admission| {
+        store.compile_once(admission, &BUILD, &compiler, until)
+    })?)
 }
 
 /// Loads the policy that looks on, where one is configured: by the same gate as the one in force.
@@ -330,15 +325,6 @@ fn loaded(
         contract: &runtime::contract(&grants),
         now: SystemTime::now().into(),
     })?;
-    from_installed(installed, store, &trust, began)
-}
-
-fn from_installed(
-    installed: holdpoint_store::Loaded,
-    store: &Store,
-    trust: &Trust,
-    began: Instant,
-) -> Result<Loaded, LoadError> {
     let code = installed.code.map_err(|why| LoadError::Recompile {
         why,
         tried: None,
@@ -351,7 +337,7 @@ fn from_installed(
         identity: Identity {
             origin: holdpoint_store::title(&installed.facts),
             digest: installed.facts.digest,
-            key: key_of(&installed.facts, trust),
+            key: key_of(&installed.facts, &trust),
             facts: Some(installed.facts),
             fallback: installed.fallback,
             failed: installed.failed,

@@ -80,6 +80,23 @@ pub enum Answer {
     Fault(String),
 }
 
+impl Answer {
+    /// The same trouble for every VPG of a capture, or for the one thing that was asked.
+    pub fn trouble(asked: &Asked, trouble: &Trouble) -> Self {
+        match asked {
+            Asked::Capture { vpgs, .. } => Self::Captured(
+                vpgs.iter()
+                    .map(|vpg| Captured {
+                        vpg: vpg.clone(),
+                        outcome: Outcome::Error(trouble.clone()),
+                    })
+                    .collect(),
+            ),
+            _ => Self::Error(trouble.clone()),
+        }
+    }
+}
+
 /// A question with its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

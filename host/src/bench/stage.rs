@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::exchange::{Answer, Asked, Captured, Exchange, Outcome, Trouble};
+use super::exchange::{Answer, Asked, Exchange, Trouble};
 use crate::runtime::Clock;
 use crate::runtime::capabilities::{Capabilities, CaptureResult, Error, Tally, VmRow, VpgState};
 use crate::verdict::{Fault, FaultKind};
@@ -126,25 +126,10 @@ impl<S: Source> Stage<S> {
     }
 }
 
-/// The same trouble for every VPG of a capture, or for the one thing that was asked.
-fn troubled(asked: &Asked, trouble: &Trouble) -> Answer {
-    match asked {
-        Asked::Capture { vpgs, .. } => Answer::Captured(
-            vpgs.iter()
-                .map(|vpg| Captured {
-                    vpg: vpg.clone(),
-                    outcome: Outcome::Error(trouble.clone()),
-                })
-                .collect(),
-        ),
-        _ => Answer::Error(trouble.clone()),
-    }
-}
-
 fn nothing_foreseen(asked: &Asked) -> Answer {
     match asked {
         Asked::Session => Answer::Session(None),
-        _ => troubled(
+        _ => Answer::trouble(
             asked,
             &Trouble::Unreachable("nobody foresaw this question".into()),
         ),
@@ -152,7 +137,7 @@ fn nothing_foreseen(asked: &Asked) -> Answer {
 }
 
 fn late(asked: &Asked) -> Answer {
-    troubled(asked, &Trouble::TimedOut("no time is left".into()))
+    Answer::trouble(asked, &Trouble::TimedOut("no time is left".into()))
 }
 
 /// A source's answer that is none to the question is the source's mistake, and no answer.

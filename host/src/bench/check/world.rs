@@ -170,15 +170,7 @@ impl World {
     fn failed(asked: &Asked, trouble: &Trouble) -> Answer {
         match asked {
             Asked::Session => Answer::Fault("the tally cannot be read".into()),
-            Asked::Capture { vpgs, .. } => Answer::Captured(
-                vpgs.iter()
-                    .map(|vpg| Captured {
-                        vpg: vpg.clone(),
-                        outcome: Outcome::Error(trouble.clone()),
-                    })
-                    .collect(),
-            ),
-            _ => Answer::Error(trouble.clone()),
+            _ => Answer::trouble(asked, trouble),
         }
     }
 }
