@@ -41,7 +41,12 @@ pub fn decided(
         .checked_sub(watchdog::grace(config.deadline()))
         .unwrap_or(deadline);
     let denied = entry.verdict == holdpoint_receipts::Verdict::Deny.word();
-    let action = action(&call.tool, call.arguments.get(), &call.session_id, &call.call_id);
+    let action = Action {
+        tool: &call.tool,
+        arguments: call.arguments.get(),
+        session_id: &call.session_id,
+        call_id: &call.call_id,
+    };
     let signed = service(settings).and_then(|service| {
         let agent = service.account().agent_id();
         match (denied, settings.mode) {
@@ -77,12 +82,12 @@ pub fn observed(settings: &Receipts, ended: &Ended<'_>) -> Result<(), String> {
     if settings.mode == Mode::Off || settings.signer == Signer::Local {
         return Ok(());
     }
-    let action = action(
-        &ended.tool,
-        ended.arguments.get(),
-        &ended.session_id,
-        &ended.call_id,
-    );
+    let action = Action {
+        tool: &ended.tool,
+        arguments: ended.arguments.get(),
+        session_id: &ended.session_id,
+        call_id: &ended.call_id,
+    };
     let result = ended.results.map_or("null", |results| results.get());
     let until = Instant::now() + LONGEST_OBSERVATION;
     let signed = service(settings).and_then(|service| {
@@ -95,15 +100,6 @@ pub fn observed(settings: &Receipts, ended: &Ended<'_>) -> Result<(), String> {
             Ok(())
         }
         Err(cause) => Err(cause.to_string()),
-    }
-}
-
-fn action<'a>(tool: &'a str, arguments: &'a str, session_id: &'a str, call_id: &'a str) -> Action<'a> {
-    Action {
-        tool,
-        arguments,
-        session_id,
-        call_id,
     }
 }
 

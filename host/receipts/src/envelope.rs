@@ -149,7 +149,7 @@ pub(crate) fn sign(place: &Place, body: &Body, key: &KeyPair) -> Result<(Vec<u8>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::body::{Event, Stance, Verdict};
+    use crate::body::{Event, Outcome, Stance, Verdict};
     use crate::test_bodies::{decision, observation};
 
     fn place(key: &KeyPair) -> Place {
@@ -172,9 +172,13 @@ mod tests {
     #[test]
     fn every_body_is_read_as_it_was_written() {
         let key = KeyPair::generate().unwrap();
+        let mut linked = observation("call-1", Outcome::Ran);
+        if let Body::Observation(_, observation) = &mut linked {
+            observation.decision = Some(Digest::of(b"decision"));
+        }
         let bodies = [
             decision("call-1", Verdict::Deny),
-            observation("call-1"),
+            linked,
             Body::Event(Event::KeyChanged {
                 public_key: key.public(),
             }),
@@ -208,7 +212,7 @@ mod tests {
     #[test]
     fn an_observation_cannot_claim_a_verdict_and_a_decision_cannot_be_telemetry() {
         let decided = line(&decision("c", Verdict::Pass));
-        let seen = line(&observation("c"));
+        let seen = line(&observation("c", Outcome::Ran));
         let verdict_of_an_observation =
             seen.replace("\"outcome\":\"ran\"", "\"outcome\":\"ran\",\"verdict\":\"pass\"");
         let swapped = [

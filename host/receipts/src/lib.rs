@@ -28,7 +28,11 @@ mod verify;
 mod way_back;
 mod wire;
 
+// The tests in here and those beside the library share bodies, which name it as it is named from outside.
 #[cfg(test)]
+extern crate self as holdpoint_receipts;
+#[cfg(test)]
+#[path = "../tests/support/bodies.rs"]
 mod test_bodies;
 
 pub use crate::body::{

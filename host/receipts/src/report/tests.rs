@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::body::{Body, Event};
+use crate::body::{Body, Event, Outcome};
 use crate::bound::Results;
 use crate::test_bodies;
 use crate::{Arguments, Machine, Signature};
@@ -37,7 +37,7 @@ fn receipt(seq: u64, body: Body) -> Receipt {
 fn call(seq: u64, text: &str) -> CallRecord {
     let (mut decision, mut observation) = (
         test_bodies::decision("c", Verdict::Pass),
-        test_bodies::observation("c"),
+        test_bodies::observation("c", Outcome::Ran),
     );
     let mut checkpoint = test_bodies::checkpoint();
     for field in [&mut checkpoint.id, &mut checkpoint.vpg, &mut checkpoint.time] {
@@ -178,15 +178,10 @@ fn a_page_asks_for_nothing_and_lets_nothing_be_asked_for() {
     }
 }
 
-#[test]
-fn a_call_leads_to_its_checkpoint_and_the_way_back() {
-    let decision = test_bodies::decision("c", Verdict::Pass);
-    let record = CallRecord {
-        decision: Some(receipt(1, decision)),
-        observations: Vec::new(),
-    };
+/// The page of these calls alone.
+fn html_of(calls: Vec<CallRecord>) -> String {
     let calls = Calls {
-        calls: vec![record],
+        calls,
         events: Vec::new(),
         unreadable: 0,
     };
@@ -196,7 +191,17 @@ fn a_call_leads_to_its_checkpoint_and_the_way_back() {
         verified: &verified("fine"),
         made: Moment::from_unix_millis(1_800_000_100_000),
     };
-    let html = page.to_html();
+    page.to_html()
+}
+
+#[test]
+fn a_call_leads_to_its_checkpoint_and_the_way_back() {
+    let decision = test_bodies::decision("c", Verdict::Pass);
+    let record = CallRecord {
+        decision: Some(receipt(1, decision)),
+        observations: Vec::new(),
+    };
+    let html = html_of(vec![record]);
     let machine = "8f0e1c44-6a0b-4a57-9d0e-2f1c5b7d9a10.vm-1042";
     for wanted in [
         "Rewind to checkpoint <b class=\"mono\">4711</b> of WEB, 2027-01-31T12:00:00Z",
@@ -218,18 +223,7 @@ fn of_very_many_calls_the_newest_are_shown_and_that_is_told() {
         decision: Some(receipt(seq, test_bodies::decision("c", Verdict::Deny))),
         observations: Vec::new(),
     };
-    let calls = Calls {
-        calls: (1..=MOST_ENTRIES as u64 + 5).map(record).collect(),
-        events: Vec::new(),
-        unreadable: 0,
-    };
-    let page = Page {
-        calls: &calls,
-        narrowed: None,
-        verified: &verified("fine"),
-        made: Moment::from_unix_millis(1_800_000_100_000),
-    };
-    let html = page.to_html();
+    let html = html_of((1..=MOST_ENTRIES as u64 + 5).map(record).collect());
     assert_eq!(html.matches("<article").count(), MOST_ENTRIES);
     assert!(html.contains("5 older entries are not shown"));
     assert!(!html.contains("#5 sha256:") && html.contains("#6 sha256:"));
