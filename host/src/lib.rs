@@ -5,7 +5,7 @@
 //! [`harness::stdin`] and [`harness::claude_code`] make an [`event`] of what the harness writes; [`policy`] loads what
 //! decides and [`runtime`] runs it; [`zerto`] and [`session`] are what it is lent; a [`verdict`] comes out, [`receipts`] and
 //! [`log`] keep it, and the harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the
-//! [`watchdog`]. On the [`bench`], somebody else plays the host.
+//! [`watchdog`]. On the [`mod@bench`], somebody else plays the host.
 
 pub mod aftermath;
 pub mod arguments;

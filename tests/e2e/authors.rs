@@ -1,12 +1,10 @@
 //! What policies begin with: other catalogs in the shipped policy, and a crate of one's own.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::HOLDPOINT;
-use crate::house::House;
+use crate::house::{House, with_real_compiler};
 use crate::support::before;
 
 /// The catalog of a server that nobody ships.
@@ -24,24 +22,6 @@ impl House {
         let program = self.program.to_str().unwrap();
         self.world.hook(program, &before(tool, json!({}))).decision()
     }
-}
-
-/// The real compiler in the place of its stand-in. Where it was not built, the test that needs it says so and ends; never
-/// in CI, which builds it first.
-fn has_compiler(house: &House) -> bool {
-    let compiler = Path::new(HOLDPOINT).with_file_name("holdpoint-compile");
-    assert!(
-        compiler.is_file() || std::env::var_os("CI").is_none(),
-        "holdpoint-compile is missing"
-    );
-    if !compiler.is_file() {
-        eprintln!(
-            "NOT RUN, for want of holdpoint-compile: cargo build --release --package holdpoint-compile"
-        );
-        return false;
-    }
-    fs::copy(compiler, house.world.path("bin/holdpoint-compile")).unwrap();
-    true
 }
 
 #[test]
@@ -81,7 +61,7 @@ fn packed_and_signed(house: &House) -> (String, Value) {
 #[test]
 fn packed_catalogs_decide() {
     let house = House::new();
-    if !has_compiler(&house) {
+    if !with_real_compiler(&house.world) {
         return;
     }
     let (signed, _) = packed_and_signed(&house);

@@ -1,7 +1,7 @@
 //! Makers of signed policies, and a machine that trusts them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use test_policies::Policy;
@@ -142,4 +142,29 @@ impl House {
         );
         assert!(line["why"].as_str().unwrap().contains(words), "{words}: {line}");
     }
+}
+
+/// Puts the real compiler in the place of its stand-in, for a test that needs what no build made ahead. Where it was not
+/// built, the test says so and ends; never in CI, which builds it first.
+pub(crate) fn with_real_compiler(world: &World) -> bool {
+    let compiler = Path::new(HOLDPOINT).with_file_name("holdpoint-compile");
+    let there = built(&compiler, "cargo build --release --package holdpoint-compile");
+    if there {
+        fs::copy(compiler, world.path("bin/holdpoint-compile")).unwrap();
+    }
+    there
+}
+
+/// Whether what another build makes is there. CI makes all of it.
+pub(crate) fn built(file: &Path, command: &str) -> bool {
+    let there = file.is_file();
+    assert!(
+        there || std::env::var_os("CI").is_none(),
+        "{} is missing",
+        file.display()
+    );
+    if !there {
+        eprintln!("NOT RUN, for want of {}: {command}", file.display());
+    }
+    there
 }

@@ -237,7 +237,7 @@ fn an_operators_configuration_keeps_its_comments_and_keys() {
         assert!(config.contains(kept), "{config}");
     }
     assert!(
-        !config.contains("old.example") && !config.contains("secret_env"),
+        !config.contains("old.example") && !config.contains("secret_env") && !config.contains("receipts"),
         "{config}"
     );
     assert_eq!(user.call().decision(), "context");
@@ -282,6 +282,44 @@ fn the_original_hooks_configuration_is_taken_over() {
         user.call_of(&json!({"hooks": {"PreToolUse": [ours]}})).decision(),
         "context"
     );
+}
+
+#[test]
+fn a_new_installation_writes_receipts_with_a_key_of_its_own() {
+    let user = User::new();
+    let ca = user.ca_file();
+    let outcome = user.init_with(&["--ca-file", &ca]);
+    assert_done(&outcome);
+    assert!(outcome.stdout.contains("keys.json elsewhere"), "{outcome:?}");
+    assert!(user.config().contains("mode = \"audit\""), "{}", user.config());
+    let key = user.world.path("home/.local/state/holdpoint/receipts/key.pem");
+    let mode = fs::metadata(&key).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(user.call().decision(), "context");
+    let receipts = |arguments: &[&str]| {
+        let mut command = user.command(HOLDPOINT);
+        command.arg("receipts").args(arguments);
+        run(command, b"").stdout
+    };
+    assert!(receipts(&["list"]).contains("jp-ubuntu"), "{}", receipts(&["list"]));
+
+    // The key stays, whatever is said of the mode afterwards.
+    let before_it = fs::read(&key).unwrap();
+    assert_done(&user.init(&["--level", "user", "--receipts", "gate"]));
+    assert!(user.config().contains("mode = \"gate\""), "{}", user.config());
+    assert_eq!(user.call().decision(), "context");
+    assert_done(&user.init(&["--level", "user", "--receipts", "off"]));
+    assert!(user.config().contains("mode = \"off\""), "{}", user.config());
+    assert_eq!(fs::read(&key).unwrap(), before_it);
+}
+
+#[test]
+fn without_receipts_there_is_no_key() {
+    let user = User::new();
+    let ca = user.ca_file();
+    assert_done(&user.init_with(&["--ca-file", &ca, "--receipts", "off"]));
+    assert!(user.config().contains("mode = \"off\""), "{}", user.config());
+    assert!(!user.world.path("home/.local/state/holdpoint/receipts").exists());
 }
 
 #[test]

@@ -22,6 +22,8 @@ mod decisions;
 mod doctor;
 mod events;
 #[cfg(unix)]
+mod guests;
+#[cfg(unix)]
 mod house;
 #[cfg(unix)]
 mod init;

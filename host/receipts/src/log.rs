@@ -86,6 +86,11 @@ impl Log {
         Ok(key)
     }
 
+    /// Whether there is a key, or what is left of a log: then it is no longer to be begun.
+    pub fn has_begun(&self) -> bool {
+        self.key.exists() || self.directory.join(KEY_SET).exists()
+    }
+
     /// Appends a receipt.
     ///
     /// # Errors

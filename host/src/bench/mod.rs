@@ -1,7 +1,7 @@
 //! The policy team's bench: runs a policy with somebody else in the host's place, and says what comes out.
 //!
 //! [`exchange`] is what passes between policy and host; on a [`stage`], a script ([`case`]) or a record ([`replay`])
-//! answers in the host's place. [`bench`] loads a policy through the hook's gate and runs it in the hook's sandbox.
+//! answers in the host's place. [`mod@bench`] loads a policy through the hook's gate and runs it in the hook's sandbox.
 
 #[expect(clippy::module_inception, reason = "the bench itself, among what lies on it")]
 pub mod bench;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::config::LoginKind;
+use crate::config::{LoginKind, Mode};
 use crate::exit::ExitCode;
 use crate::init::{self, Report, SecretSource, Target, Trusted, Wanted, Zvm};
 use crate::terminal::{Terminal, Tone};
@@ -61,11 +61,14 @@ pub(super) struct InitArguments {
     /// The folder that becomes a plugin of Claude Code instead.
     #[arg(long, value_name = "DIRECTORY", group = "target")]
     plugin: Option<PathBuf>,
+    /// Whether receipts are written, and whether a call needs one; default for a new configuration: audit.
+    #[arg(long, value_enum, value_name = "MODE")]
+    receipts: Option<Receipts>,
     /// Starts from the configuration of the original hook, and says what becomes different.
     #[arg(long, value_name = "CONFIG.json")]
     from_zerto_rewind: Option<PathBuf>,
     /// Takes the hook out of the settings again: of one level, or of all.
-    #[arg(long, conflicts_with_all = ["secret", "trust", "plugin", "from_zerto_rewind", "url", "login", "username", "client_id"])]
+    #[arg(long, conflicts_with_all = ["secret", "trust", "plugin", "from_zerto_rewind", "url", "login", "username", "client_id", "receipts"])]
     uninstall: bool,
 }
 
@@ -77,6 +80,16 @@ enum Login {
     ClientCredentials,
     /// A user of a Windows ZVM.
     WindowsSession,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Receipts {
+    /// None are written.
+    Off,
+    /// One of every decision; where it cannot be written, only the receipt is lost.
+    Audit,
+    /// No receipt on the disk, no call.
+    Gate,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -150,6 +163,11 @@ impl InitArguments {
                 trust,
             },
             target,
+            receipts: self.receipts.map(|mode| match mode {
+                Receipts::Off => Mode::Off,
+                Receipts::Audit => Mode::Audit,
+                Receipts::Gate => Mode::Gate,
+            }),
             from_zerto_rewind: self.from_zerto_rewind,
         }
     }

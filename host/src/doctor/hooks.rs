@@ -1,5 +1,5 @@
 //! Whether the harness would start this program for every call that it has to judge: the settings files as the harness
-//! reads them, and the entries in them. What is gathered here is judged in [`judge`].
+//! reads them, and the entries in them. What is gathered here is judged in [`mod@judge`].
 
 mod judge;
 

@@ -1,7 +1,7 @@
 //! Whether the guard is there, and would hold: everything from the harness's settings to the ZVM.
 //!
 //! Each module here gathers the facts of one matter and judges them apart from that; what it comes to are
-//! [`Finding`]s. Nothing is changed but by [`repair`], and nothing is asked of Zerto that changes anything but by
+//! [`Finding`]s. Nothing is changed but by [`repair()`], and nothing is asked of Zerto that changes anything but by
 //! `capture`.
 
 mod capture;

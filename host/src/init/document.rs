@@ -31,6 +31,9 @@ unknown_tool = \"ask\"
 # [policy.machines]
 # prod-bastion = \"bastion01\"
 
+# Signed receipts of what was decided and seen: \"off\", \"audit\", or \"gate\" (no receipt, no call).
+[receipts]
+
 # Permission modes of the harness in which an ask becomes a deny, because nobody is there to answer it.
 # [ask]
 # deny_in_modes = [\"bypassPermissions\", \"dontAsk\"]
@@ -112,6 +115,17 @@ impl Document {
         self.document.get("zerto").and_then(Item::as_table_like)
     }
 
+    /// Whether there was no file before.
+    pub(super) const fn is_new(&self) -> bool {
+        self.before.is_none()
+    }
+
+    /// Whether a key of another table is set.
+    pub(super) fn has_elsewhere(&self, table: &str, key: &str) -> bool {
+        let table = self.document.get(table).and_then(Item::as_table_like);
+        table.is_some_and(|table| table.contains_key(key))
+    }
+
     /// Whether a key of `[zerto]` is set.
     pub(super) fn has(&self, key: &str) -> bool {
         self.zerto().is_some_and(|zerto| zerto.contains_key(key))
@@ -140,17 +154,12 @@ impl Document {
             None
         };
         let value: Value = value.into();
-        let is_same = |item: &Item| {
-            item.as_value().is_some_and(|old| {
-                old.clone().decorated("", "").to_string() == value.clone().decorated("", "").to_string()
-            })
-        };
         let table = self.document.entry("zerto").or_insert_with(toml_edit::table);
         let Some(table) = table.as_table_like_mut() else {
             return;
         };
         match table.get_mut(key) {
-            Some(item) if is_same(item) => {}
+            Some(item) if says(item, &value) => {}
             Some(item) => {
                 // A comment behind the value stays.
                 let suffix = item.as_value().and_then(|old| old.decor().suffix().cloned());
@@ -191,14 +200,16 @@ impl Document {
 
     /// Sets a key outside `[zerto]`: of a table, or of none.
     pub(super) fn set_elsewhere(&mut self, table: Option<&str>, key: &str, value: impl Into<Value>) {
-        let value = Item::Value(value.into());
+        let value = value.into();
         let Some(table) = table else {
-            self.document[key] = value;
+            self.document[key] = Item::Value(value);
             return;
         };
         let table = self.document.entry(table).or_insert_with(toml_edit::table);
-        if let Some(table) = table.as_table_like_mut() {
-            table.insert(key, value);
+        if let Some(table) = table.as_table_like_mut()
+            && !table.get(key).is_some_and(|item| says(item, &value))
+        {
+            table.insert(key, Item::Value(value));
         }
     }
 
@@ -216,6 +227,12 @@ impl Document {
         write(&self.path, &text, is_public)?;
         Ok(true)
     }
+}
+
+/// Whether an item is this value, whatever stands around it.
+fn says(item: &Item, value: &Value) -> bool {
+    let bare = |value: &Value| value.clone().decorated("", "").to_string();
+    item.as_value().is_some_and(|old| bare(old) == bare(value))
 }
 
 /// A list of words.

@@ -8,6 +8,7 @@ mod document;
 mod install;
 mod migrate;
 mod questions;
+mod receipts;
 mod zvm;
 
 use std::env;
@@ -19,7 +20,7 @@ use thiserror::Error;
 pub use self::install::Target;
 pub use self::zvm::{SecretSource, Trusted, Zvm};
 
-use crate::config::{ConfigError, LoginKind, Places};
+use crate::config::{ConfigError, LoginKind, Mode, Places};
 use document::Document;
 use questions::Questions;
 
@@ -32,6 +33,8 @@ pub struct Wanted {
     pub zvm: Zvm,
     /// Where the hook goes.
     pub target: Option<Target>,
+    /// The mode of receipts.
+    pub receipts: Option<Mode>,
     /// The original hook's configuration, to start from.
     pub from_zerto_rewind: Option<PathBuf>,
 }
@@ -122,6 +125,7 @@ pub fn run(wanted: Wanted, report: &mut Report) -> Result<(), InitError> {
     if let Some(original) = &original {
         original.settings(&mut document, report);
     }
+    receipts::complete(wanted.receipts, &target, &mut document, &questions)?;
     let config = document.check()?;
     if let Some((path, text)) =
         secret.or_else(|| original.as_ref().and_then(|original| original.secret(&document)))
@@ -142,6 +146,7 @@ pub fn run(wanted: Wanted, report: &mut Report) -> Result<(), InitError> {
         ));
     }
     zvm::remark_on_secret(&config, report);
+    receipts::make_key(&config, &target, report)?;
     target.install(&places, &path, &config, report)?;
     if let Some(original) = &original {
         original.differences(report);
