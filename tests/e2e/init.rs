@@ -443,7 +443,7 @@ fn a_keyring_that_is_not_there_denies_and_names_its_program() {
     crate::support::assert_denies(&outcome, "/usr/bin/secret-tool");
 }
 
-/// At a terminal, everything is asked: where the hook goes, the ZVM, the log-in, the secret, the certificate.
+/// At a terminal, everything is asked: where the hook goes, the ZVM, the log-in, the secret, the certificate, receipts.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_human_is_asked() {
@@ -458,11 +458,12 @@ fn a_human_is_asked() {
     let user = User::new();
     let mut command = user.command(script);
     command.args(["-qec", &format!("'{HOLDPOINT}' init"), "/dev/null"]);
-    let answers = format!("1\n{}\n1\nadmin\n1\n\n{PASSWORD}\ny\n", user.url());
+    let answers = format!("1\n{}\n1\nadmin\n1\n\n{PASSWORD}\ny\n2\n", user.url());
     let outcome = run(command, answers.as_bytes());
     let sha256 = user.world.sim.as_ref().unwrap().certificate_sha256();
     assert!(user.config_path().exists(), "{outcome:?}");
     assert!(user.config().contains(&sha256), "{}", user.config());
+    assert!(user.config().contains("mode = \"gate\""), "{}", user.config());
     let secret = user.world.path("home/.config/holdpoint/zvm-secret");
     assert_eq!(
         fs::read_to_string(&secret).unwrap(),

@@ -53,7 +53,7 @@ pub(super) fn make_key(config: &Config, target: &Target, report: &mut Report) ->
     if config.receipts.mode == Mode::Off {
         return Ok(());
     }
-    if *target == Target::Managed && config.receipts.directory.is_none() {
+    if *target == Target::Managed {
         report.remark(
             "Receipts are each user's own: a key is made by every user who is guarded, with: holdpoint receipts keygen",
         );
