@@ -6,8 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, fs, io};
 
 use holdpoint_artifact::{Digest, Facts, KeyId, LARGEST, Refusal, Required, Trust, Version, gate};
-use holdpoint_engine::{COMPILED_DIGEST, COMPILED_HEADER, COMPILED_MAGIC};
-use holdpoint_store::{Admission, Build, Entry, Fallback, Recompile, Store, StoreError, Within};
+use holdpoint_engine::{COMPILED_FOOTER, COMPILED_MAGIC, code_of};
+use holdpoint_store::{Admission, Build, Code, Entry, Fallback, Recompile, Store, StoreError};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -280,15 +280,13 @@ fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
         }
         compiled => compiled?,
     };
-    let is_its_code = compiled.len() > COMPILED_HEADER
-        && compiled.starts_with(&COMPILED_MAGIC)
-        && compiled[COMPILED_DIGEST] == *Digest::of(&bytes).as_bytes();
-    if !is_its_code {
-        return Err(not_compiled());
-    }
+    let code = match code_of(compiled, COMPILED_MAGIC) {
+        Some((code, digest)) if digest == *Digest::of(&bytes).as_bytes() => code,
+        _ => return Err(not_compiled()),
+    };
     let gate = began.elapsed();
     Ok(Loaded {
-        component: deserialize(compiled)?,
+        component: deserialize(code)?,
         gate,
         identity: Identity {
             origin: path.display().to_string(),
@@ -324,6 +322,7 @@ fn loaded(
         trust: &trust,
         contract: &runtime::contract(&grants),
         now: SystemTime::now().into(),
+        map: Some(runtime::map),
     })?;
     let code = installed.code.map_err(|why| LoadError::Recompile {
         why,
@@ -332,7 +331,7 @@ fn loaded(
     })?;
     let gate = began.elapsed();
     Ok(Loaded {
-        component: deserialize(code)?,
+        component: component(&code)?,
         gate,
         identity: Identity {
             origin: holdpoint_store::title(&installed.facts),
@@ -357,13 +356,13 @@ fn shipped(config: &Policy) -> Result<Loaded, LoadError> {
     if required.is_something() {
         return Err(LoadError::NotInstalled(required));
     }
-    let compiled = &SHIPPED.0;
+    let (code, digest) = shipped_code();
     Ok(Loaded {
-        component: deserialize(compiled)?,
+        component: deserialize(code)?,
         gate: Duration::ZERO,
         identity: Identity {
             origin: "shipped".into(),
-            digest: digest_of(compiled),
+            digest,
             key: None,
             facts: None,
             fallback: None,
@@ -402,7 +401,7 @@ fn hold(path: &Path) -> Result<&'static [u8], LoadError> {
     }
     usize::try_from(metadata.len())
         .map_err(io::Error::other)
-        .and_then(|length| runtime::hold(&file, length, Within::UsersReach))
+        .and_then(|length| runtime::hold(&file, length))
         .map_err(unreadable(path))
 }
 
@@ -415,18 +414,32 @@ fn read(path: &Path, largest: u64) -> Result<Vec<u8>, LoadError> {
     Ok(bytes)
 }
 
-/// The component's digest, as its compiled code says it.
-fn digest_of(compiled: &[u8; COMPILED]) -> Digest {
-    let mut digest = [0; 32];
-    digest.copy_from_slice(&compiled[COMPILED_DIGEST]);
-    Digest::from_bytes(digest)
+/// The shipped policy's code, and the component's digest.
+fn shipped_code() -> (&'static [u8], Digest) {
+    let (code, digest) = code_of(&SHIPPED.0, COMPILED_MAGIC).expect("the build wrote whose code it is");
+    (code, Digest::from_bytes(digest))
+}
+
+/// A policy of the store's.
+#[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
+fn component(code: &Code) -> Result<Component, LoadError> {
+    match code {
+        Code::Held(compiled) => deserialize(own(compiled)),
+        // SAFETY: only the system's user can have written the file, or writes it now.
+        Code::Unchanging(path) => unsafe { runtime::load_file(path) }.map_err(foreign),
+    }
 }
 
 #[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
-fn deserialize(compiled: &'static [u8]) -> Result<Component, LoadError> {
+fn deserialize(code: &'static [u8]) -> Result<Component, LoadError> {
     // SAFETY: the code is this build's own; or it comes from a file that nobody but this user or root can have written,
     // which could as well replace this program; or it was proven to be what a compiler made for the store.
-    unsafe { runtime::load(compiled.get(COMPILED_HEADER..).unwrap_or_default()) }.map_err(foreign)
+    unsafe { runtime::load(code) }.map_err(foreign)
+}
+
+/// What the engine serialised, without what says whose code it is.
+fn own(compiled: &[u8]) -> &[u8] {
+    &compiled[..compiled.len().saturating_sub(COMPILED_FOOTER)]
 }
 
 /// Loads counting code for the bench; what can be said of it is the same.
@@ -437,8 +450,7 @@ pub(crate) fn deserialize_metered(compiled: &[u8]) -> Result<Component, LoadErro
 #[expect(unsafe_code, reason = "deserialising compiled code is unsafe by nature")]
 fn copied(engine: &Engine, compiled: &[u8]) -> Result<Component, LoadError> {
     // SAFETY: as above, and a compiler under this program's own eyes may just have made it.
-    unsafe { Component::deserialize(engine, compiled.get(COMPILED_HEADER..).unwrap_or_default()) }
-        .map_err(foreign)
+    unsafe { Component::deserialize(engine, own(compiled)) }.map_err(foreign)
 }
 
 /// The shipped policy's counting code, for the bench, with its digest and the component's size in bytes.
@@ -447,7 +459,7 @@ pub(crate) fn shipped_metered() -> Result<(Component, Digest, usize), LoadError>
     let size = env!("HOLDPOINT_COMPONENT_SIZE").parse();
     Ok((
         deserialize_metered(compiled)?,
-        digest_of(&SHIPPED.0),
+        shipped_code().1,
         size.expect("the build wrote a number"),
     ))
 }
@@ -459,7 +471,7 @@ pub(crate) fn read_code(path: &Path) -> Result<Vec<u8>, LoadError> {
 
 /// Says what keeps this host from loading code that a compiler just made, where something does.
 pub(crate) fn check_code(compiled: &[u8]) -> Result<(), String> {
-    if compiled.len() <= COMPILED_HEADER {
+    if own(compiled).is_empty() {
         return Err("there is none".into());
     }
     copied(runtime::engine(), compiled)

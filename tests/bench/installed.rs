@@ -3,47 +3,49 @@
 use std::fs;
 use std::os::unix::fs as unix;
 use std::path::Path;
+use std::rc::Rc;
 
-use holdpoint_engine::COMPILED_HEADER;
+use holdpoint_engine::COMPILED_FOOTER;
 
+use crate::guests;
 use crate::support::{World, chmod, run};
 
 /// A policy that is installed in a store of its own.
 pub(crate) struct Installed {
     /// How its rows are named.
-    pub(crate) name: &'static str,
-    component: &'static [u8],
-    compiled: &'static [u8],
+    pub(crate) name: String,
+    component: Rc<[u8]>,
+    /// What the engine serialised.
+    code: Rc<[u8]>,
     /// Whose hook it is, where it is another user's than the store's, so that nothing in the store has to be proven.
     pub(crate) user: Option<u32>,
+    /// How many times the empty program's time the published build may take with it; aimed at by nobody where none.
+    pub(crate) aim: Option<f64>,
 }
 
 /// Every policy that is measured beside the shipped one. To measure another, add it here: its component and its compiled
 /// code.
 pub(crate) fn all() -> Vec<Installed> {
-    let shipped = Installed {
-        name: "the same policy, signed and installed",
-        component: include_bytes!(env!("HOLDPOINT_COMPONENT")),
-        compiled: include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")),
-        user: None,
-    };
-    let roots = Installed {
-        name: "the same policy, in a store of root's",
-        user: Some(NOBODY),
-        ..shipped
-    };
+    let own = |compiled: &[u8]| compiled[..compiled.len() - COMPILED_FOOTER].to_vec();
+    let shipped = include_bytes!(env!("HOLDPOINT_COMPONENT"));
+    let compiled = include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm"));
     let wasi = test_policies::SHIPPED_FOR_WASI;
-    let wasi = Installed {
-        name: "the same policy, built for wasm32-wasip2",
-        component: wasi.component,
-        compiled: wasi.compiled,
-        user: None,
-    };
-    let mut all = vec![shipped, wasi];
-    if rustix::process::geteuid().is_root() {
-        all.push(roots);
-    } else {
-        println!("NOT MEASURED: a store of root's, for want of root");
+    let mut all = Installed::in_both_stores("the same policy", shipped.to_vec(), own(compiled));
+    all.extend(Installed::in_both_stores(
+        "the same policy for wasm32-wasip2",
+        wasi.component.to_vec(),
+        own(wasi.compiled),
+    ));
+    for guest in guests::all() {
+        let name = format!("a small policy in {}", guest.language);
+        let both = Installed::in_both_stores(&name, guest.component, guest.code);
+        all.extend(both.into_iter().map(|policy| Installed {
+            aim: policy.user.map(|_| guest.aim),
+            ..policy
+        }));
+    }
+    if !rustix::process::geteuid().is_root() {
+        println!("NOT MEASURED: stores of root's, for want of root");
     }
     all
 }
@@ -52,13 +54,36 @@ pub(crate) fn all() -> Vec<Installed> {
 const NOBODY: u32 = 65534;
 
 impl Installed {
+    /// In a store that the hook's user can write, and in one of root's, which only root can make.
+    pub(crate) fn in_both_stores(name: &str, component: Vec<u8>, code: Vec<u8>) -> Vec<Self> {
+        let users = Self {
+            name: format!("{name}, installed"),
+            component: component.into(),
+            code: code.into(),
+            user: None,
+            aim: None,
+        };
+        let roots = Self {
+            name: format!("{name}, in a store of root's"),
+            component: Rc::clone(&users.component),
+            code: Rc::clone(&users.code),
+            user: Some(NOBODY),
+            aim: None,
+        };
+        if rustix::process::geteuid().is_root() {
+            vec![users, roots]
+        } else {
+            vec![users]
+        }
+    }
+
     /// A world in which it is installed; the program is `bin/holdpoint` there.
     pub(crate) fn world(&self, holdpoint: &Path) -> World {
         let world = World::without_zvm();
         let program = world.with_compiler(holdpoint.to_str().expect("a path in Unicode"));
-        fs::write(world.path("bin/code"), &self.compiled[COMPILED_HEADER..]).expect("a file");
+        fs::write(world.path("bin/code"), &self.code).expect("a file");
         let [key, component, file] = ["team.pem", "bare.wasm", "guard.wasm"].map(|name| world.path(name));
-        fs::write(&component, self.component).expect("a file");
+        fs::write(&component, &self.component).expect("a file");
         let state = world.path("state");
         fs::create_dir(&state).expect("an empty directory");
         world.configure_bare(&format!(

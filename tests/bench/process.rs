@@ -1,16 +1,19 @@
 //! Whole-process benchmarks: what a hook costs from its start to its end, and how soon a capture is noticed.
 //!
-//! `cargo bench --bench process -- [--quick] [--save FILE] [--against FILE]`, where nothing is asserted about time, and
-//! `cargo bench --bench process -- --instructions`, which fails where more is executed than before.
+//! `cargo bench --bench process -- [--quick | --growth] [--save FILE] [--against FILE]`, where nothing is asserted about
+//! time, and `cargo bench --bench process -- --instructions`, which fails where more is executed than before.
 
 mod captures;
 mod empty;
+mod growth;
+mod guests;
 mod installed;
 mod instructions;
 mod measure;
 mod random;
 mod report;
 mod rows;
+mod together;
 use test_support as support;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +33,9 @@ struct Arguments {
     /// Fewer rounds, and the shortest cadence only.
     #[arg(long)]
     quick: bool,
+    /// What becomes of a start where there is much of something, instead.
+    #[arg(long, conflicts_with = "quick")]
+    growth: bool,
     /// Counts instructions instead, and compares them with the baseline.
     #[arg(long)]
     instructions: bool,
@@ -80,20 +86,25 @@ fn measure(arguments: &Arguments, published: Option<PathBuf>) {
         None => println!("NOT MEASURED: the published build, which has not been made"),
     }
     let mut random = Random::new();
-    let (rows, gates) = rows::measure_all(&programs, rounds, &mut random);
+    let (rows, gates) = rows::measure_all(&programs, rounds, arguments.growth, &mut random);
+    let cadences = if arguments.growth { &[] } else { cadences };
     let captures = cadences
         .iter()
         .map(|&cadence| captures::at_cadence(Duration::from_millis(cadence), &mut random))
         .collect();
+    let together = (!arguments.growth && !arguments.quick).then(together::measure);
     let report = Report {
         rows,
         gates,
         captures,
+        together,
     };
     report.print(earlier.as_ref());
-    report::print_round_trips(&captures::round_trips());
-    let long = Duration::from_secs(128);
-    report::print_schedule(long, &captures::schedule(long));
+    if !arguments.growth {
+        report::print_round_trips(&captures::round_trips());
+        let long = Duration::from_secs(128);
+        report::print_schedule(long, &captures::schedule(long));
+    }
     if let Some(path) = &arguments.save {
         report.save(path);
     }

@@ -15,6 +15,8 @@ pub(crate) struct Report {
     pub(crate) gates: Vec<Gate>,
     /// Captures, by cadence.
     pub(crate) captures: Vec<Capture>,
+    /// Calls at the same time, where they were measured.
+    pub(crate) together: Option<Together>,
 }
 
 /// One row of whole processes.
@@ -28,6 +30,8 @@ pub(crate) struct Row {
     pub(crate) wall_us: Spread,
     /// How many times as long as each of the first rows in the same round; the medians.
     pub(crate) ratios: Vec<f64>,
+    /// The ratio to the first that is aimed at, where one is.
+    pub(crate) aim: Option<f64>,
     /// Processor time in microseconds; the median.
     pub(crate) cpu_us: f64,
     /// Minor page faults; the median.
@@ -58,6 +62,23 @@ pub(crate) struct Capture {
     pub(crate) delay_ms: Spread,
     /// How often the journal was read; the median.
     pub(crate) polls: f64,
+}
+
+/// Calls at the same time, for machines of one VPG.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Together {
+    /// How many.
+    pub(crate) calls: usize,
+    /// Seconds from checkpoint to checkpoint.
+    pub(crate) cadence_s: f64,
+    /// How many checkpoints were inserted for all of them.
+    pub(crate) inserted: usize,
+    /// How many passed with a checkpoint that is older than their wait.
+    pub(crate) older: usize,
+    /// Seconds until half of them were answered.
+    pub(crate) median_s: f64,
+    /// Seconds until all of them were.
+    pub(crate) last_s: f64,
 }
 
 /// How numbers are spread.
@@ -107,7 +128,7 @@ impl Report {
         let bases = &self.rows[..self.rows.first().map_or(0, |row| row.ratios.len())];
         let mut heads: Vec<String> = ["process", "runs", "median", "p10–p90"].map(String::from).into();
         heads.extend(bases.iter().map(|base| format!("× {}", base.name)));
-        heads.extend(["CPU", "minor faults", "peak memory", "earlier × empty"].map(String::from));
+        heads.extend(["CPU", "minor faults", "peak memory", "aim", "earlier × empty"].map(String::from));
         let old = |row: &Row| earlier?.rows.iter().find(|other| other.name == row.name);
         let rows = self.rows.iter().map(|row| row.cells(old(row)));
         print_table(&heads, rows, earlier.is_some());
@@ -145,6 +166,9 @@ impl Report {
         };
         let rows = self.captures.iter().map(|capture| capture.cells(old(capture)));
         print_table(&heads, rows, earlier.is_some());
+        if let Some(together) = &self.together {
+            together.print();
+        }
     }
 }
 
@@ -172,6 +196,10 @@ impl Row {
             format!("{} ms", ms(self.cpu_us)),
             self.faults.to_string(),
             format!("{:.1} MiB", self.peak_kib / 1024.0),
+            self.aim.map_or_else(String::new, |aim| {
+                let reached = self.ratios[0] <= aim;
+                format!("{aim} {}", if reached { "PASS" } else { "FAIL" })
+            }),
             earlier.map_or_else(String::new, |row| format!("{:.2}", row.ratios[0])),
         ]);
         cells
@@ -205,6 +233,26 @@ impl Capture {
             if in_time { "PASS" } else { "FAIL" }.into(),
             earlier.map_or_else(String::new, |capture| ms(capture.delay_ms.most)),
         ]
+    }
+}
+
+impl Together {
+    fn print(&self) {
+        let Self {
+            calls,
+            cadence_s,
+            inserted,
+            older,
+            median_s,
+            last_s,
+        } = self;
+        let reached = *inserted <= 3 && *last_s <= 2.0 * cadence_s && *older == 0;
+        println!("\n## {calls} calls at once, for machines of one VPG with a cadence of {cadence_s} s\n");
+        println!(
+            "{inserted} checkpoints inserted (aim: 3), half answered after {median_s:.1} s, all after {last_s:.1} s (aim: \
+             two cadences), {older} with a checkpoint older than their wait: {}",
+            if reached { "PASS" } else { "FAIL" }
+        );
     }
 }
 

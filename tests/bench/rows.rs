@@ -7,24 +7,29 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 
 use crate::empty;
+use crate::growth;
 use crate::installed::{self, Installed};
 use crate::measure::{Measured, measure_as};
 use crate::random::Random;
 use crate::report::{Gate, Row, Spread};
-use crate::support::{World, before};
+use crate::support::{World, before, chmod};
 
 /// A site whose tags surface at once.
 const INSTANT: &str = "[[vpgs]]\nname = 'APP-VPG'\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]";
 const WARM_UP: usize = 5;
 
 /// One thing that is measured.
-struct Subject {
+pub(crate) struct Subject {
     name: String,
     program: PathBuf,
     arguments: &'static [&'static str],
     event: PathBuf,
     /// An event that is another call's in each run, so that it counts.
     failure: Option<Value>,
+    /// A folder that is emptied before each run.
+    emptied: Option<PathBuf>,
+    /// How many times the empty program's time it may take; aimed at by nobody where none.
+    aim: Option<f64>,
     world: Rc<World>,
     /// Whose process it is, if not this one's user's.
     user: Option<u32>,
@@ -41,6 +46,7 @@ struct Subject {
 pub(crate) fn measure_all(
     programs: &[(&str, PathBuf)],
     rounds: usize,
+    growth: bool,
     random: &mut Random,
 ) -> (Vec<Row>, Vec<Gate>) {
     let world = World::with_zvm(INSTANT);
@@ -49,10 +55,15 @@ pub(crate) fn measure_all(
     let world = Rc::new(world);
     let mut subjects = bases(&world);
     let bases = subjects.len();
-    for (label, program) in programs {
-        subjects.extend(hooks(label, program, &world));
-        for policy in installed::all() {
-            subjects.push(with_policy(label, program, &policy));
+    if growth {
+        for (label, program) in programs {
+            subjects.extend(growth::subjects(label, program));
+        }
+    } else {
+        let policies = installed::all();
+        for (label, program) in programs {
+            subjects.extend(hooks(label, program, &world));
+            subjects.extend(policies.iter().map(|policy| with_policy(label, program, policy)));
         }
     }
     for round in 0..WARM_UP + rounds {
@@ -76,7 +87,7 @@ pub(crate) fn measure_all(
 }
 
 impl Subject {
-    fn new(name: String, world: &Rc<World>, program: &Path, event: &Value) -> Self {
+    pub(crate) fn new(name: String, world: &Rc<World>, program: &Path, event: &Value) -> Self {
         let path = world.path(&format!("{name}.json"));
         fs::write(&path, event.to_string()).expect("a file");
         Self {
@@ -85,6 +96,8 @@ impl Subject {
             arguments: &["hook"],
             event: path,
             failure: None,
+            emptied: None,
+            aim: None,
             world: Rc::clone(world),
             user: None,
             gated: false,
@@ -94,7 +107,19 @@ impl Subject {
         }
     }
 
+    /// With an event that is another call's in each run.
+    pub(crate) fn counting(self, failure: Value) -> Self {
+        Self {
+            failure: Some(failure),
+            ..self
+        }
+    }
+
     fn renew(&self, round: usize) {
+        if let Some(folder) = &self.emptied {
+            // Not there before the first run.
+            let _ = fs::remove_dir_all(folder);
+        }
         if let Some(failure) = &self.failure {
             let mut failure = failure.clone();
             failure["tool_use_id"] = format!("{}-{round}", self.name).into();
@@ -125,6 +150,7 @@ impl Subject {
             runs: self.runs.len(),
             wall_us: of(|run| run.wall_us),
             ratios: bases.iter().map(|base| self.ratio(base)).collect(),
+            aim: self.aim,
             cpu_us: of(|run| run.cpu_us).median,
             faults: of(|run| run.faults).median,
             peak_kib: of(|run| run.peak_kib).median,
@@ -177,7 +203,7 @@ fn bases(world: &Rc<World>) -> Vec<Subject> {
     bases
 }
 
-fn read_only() -> Value {
+pub(crate) fn read_only() -> Value {
     before("mcp__esxi__listVMs", json!({}))
 }
 
@@ -194,8 +220,12 @@ fn hooks(label: &str, program: &Path, world: &Rc<World>) -> Vec<Subject> {
     after["tool_response"] = "done".into();
     let large = json!({ "text": "x".repeat(20 * 1024 * 1024) });
 
+    let published = !label.is_empty();
     let mut subjects = vec![
-        hook("read-only call", &read_only()),
+        Subject {
+            aim: Some(if published { 0.85 } else { 1.6 }),
+            ..hook("read-only call", &read_only())
+        },
         Subject {
             says: Some("\"ask\""),
             ..hook("unknown tool", &before("mcp__nobody__knows", json!({})))
@@ -227,33 +257,73 @@ fn hooks(label: &str, program: &Path, world: &Rc<World>) -> Vec<Subject> {
             every: 2,
             ..hook("mutating call, checkpoint seen at once", &power_off)
         },
+        Subject {
+            says: Some("additionalContext"),
+            every: 2,
+            emptied: Some(world.path("home/.local/state/holdpoint/zerto")),
+            ..hook("the same, nothing kept from an earlier call", &power_off)
+        },
     ];
     subjects.extend(
         [
-            ("read-only call, with a receipt (audit)", "audit"),
-            ("read-only call, with a receipt on the disk (gate)", "gate"),
+            (
+                "read-only call, with a receipt (audit)",
+                "audit",
+                published.then_some(1.2),
+            ),
+            ("read-only call, with a receipt on the disk (gate)", "gate", None),
         ]
-        .map(|(name, mode)| {
+        .map(|(name, mode, aim)| {
             let world = Rc::new(with_receipts(program, mode));
-            Subject::new(format!("{label}{name}"), &world, program, &read_only())
+            Subject {
+                aim,
+                ..Subject::new(format!("{label}{name}"), &world, program, &read_only())
+            }
         }),
     );
+    let shadow = Rc::new(with_shadow());
+    let name = format!("{label}read-only call, with a shadow");
+    subjects.push(Subject::new(name, &shadow, program, &read_only()));
     subjects
 }
 
 /// A read-only call with a policy that is installed.
-fn with_policy(label: &str, program: &Path, policy: &Installed) -> Subject {
+pub(crate) fn with_policy(label: &str, program: &Path, policy: &Installed) -> Subject {
     let world = Rc::new(policy.world(program));
     let name = format!("{label}read-only call, {}", policy.name);
     Subject {
         user: policy.user,
         gated: true,
+        aim: policy.aim.filter(|_| !label.is_empty()),
         ..Subject::new(name, &world, &world.path("bin/holdpoint"), &read_only())
     }
 }
 
+/// A world in which another policy looks on, which is the same here.
+fn with_shadow() -> World {
+    let world = World::without_zvm();
+    for (name, bytes) in [
+        (
+            "shadow.wasm",
+            include_bytes!(env!("HOLDPOINT_COMPONENT")).as_slice(),
+        ),
+        (
+            "shadow.cwasm",
+            include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")),
+        ),
+    ] {
+        fs::write(world.path(name), bytes).expect("a file");
+        chmod(&world.path(name), 0o600);
+    }
+    world.configure(&format!(
+        "[policy]\nsignature = 'not-required'\nshadow = '{}'\n",
+        world.path("shadow.wasm").display()
+    ));
+    world
+}
+
 /// A world whose decisions get receipts.
-fn with_receipts(program: &Path, mode: &str) -> World {
+pub(crate) fn with_receipts(program: &Path, mode: &str) -> World {
     let world = World::without_zvm();
     world.configure(&format!("receipts.mode = '{mode}'"));
     let mut keygen = world.command(program);

@@ -6,6 +6,7 @@ use serde_json::Value;
 use test_policies::{Policy, named};
 
 use crate::HOLDPOINT;
+use crate::house::engines_own;
 use crate::support::{Outcome, World, run};
 
 /// Files in a world of their own, and the program with something beside it that stands in for the compiler.
@@ -32,7 +33,7 @@ impl Bench {
     pub(crate) fn policy(&self, policy: Policy) -> String {
         let path = self.world.path(&format!("{}.wasm", policy.name));
         fs::write(&path, policy.component).unwrap();
-        fs::write(self.world.path("bin/metered"), &policy.metered[4096..]).unwrap();
+        fs::write(self.world.path("bin/metered"), engines_own(policy.metered)).unwrap();
         path.to_str().unwrap().to_owned()
     }
 

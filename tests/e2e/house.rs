@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use holdpoint_engine::COMPILED_FOOTER;
 use serde_json::{Value, json};
 use test_policies::Policy;
 
@@ -70,7 +71,7 @@ impl House {
         let component = self.at("component.wasm");
         fs::write(&component, policy.component).unwrap();
         // What the stand-in hands out from now on.
-        fs::write(self.world.path("bin/code"), &policy.compiled[4096..]).unwrap();
+        fs::write(self.world.path("bin/code"), engines_own(policy.compiled)).unwrap();
         let out = self.at(&format!("guard-{version}.wasm"));
         let key = self.at(key);
         self.done(&[
@@ -142,6 +143,11 @@ impl House {
         );
         assert!(line["why"].as_str().unwrap().contains(words), "{words}: {line}");
     }
+}
+
+/// Compiled code without what says whose it is, which the stand-in adds.
+pub(crate) fn engines_own(compiled: &[u8]) -> &[u8] {
+    &compiled[..compiled.len() - COMPILED_FOOTER]
 }
 
 /// Puts the real compiler in the place of its stand-in, for a test that needs what no build made ahead. Where it was not

@@ -301,7 +301,11 @@ fn a_new_installation_writes_receipts_with_a_key_of_its_own() {
         command.arg("receipts").args(arguments);
         run(command, b"").stdout
     };
-    assert!(receipts(&["list"]).contains("jp-ubuntu"), "{}", receipts(&["list"]));
+    assert!(
+        receipts(&["list"]).contains("jp-ubuntu"),
+        "{}",
+        receipts(&["list"])
+    );
 
     // The key stays, whatever is said of the mode afterwards.
     let before_it = fs::read(&key).unwrap();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use holdpoint_engine::COMPILED_HEADER;
+use holdpoint_engine::{COMPILED_FOOTER, COMPILED_MAGIC};
 use serde_json::{Value, json};
 use test_policies::{COMPILED_OTHERWISE, Policy, named};
 
@@ -210,11 +210,12 @@ fn a_flood_of_a_policy_leaves_one_short_line() {
 #[test]
 fn code_that_is_not_the_components_own_is_a_fault() {
     let passes = named("passes");
-    let header = &passes.compiled[..COMPILED_HEADER];
-    let garbage = [header, &[0x5a; 5_000]].concat();
+    let (code, footer) = passes.compiled.split_at(passes.compiled.len() - COMPILED_FOOTER);
+    let garbage = [&[0x5a; 5_000], footer].concat();
+    let cut = [&code[..code.len() / 2], footer].concat();
     let mut flipped = passes.compiled.to_vec();
-    flipped[COMPILED_HEADER + 160] ^= 0xff;
-    let other_magic = [b"hpcwasm9", &passes.compiled[8..]].concat();
+    flipped[160] ^= 0xff;
+    let other_magic = [code, b"hpcwasm9", &footer[COMPILED_MAGIC.len()..]].concat();
     let cases: &[(&str, &[u8], &[u8], &str)] = &[
         (
             "of another",
@@ -226,13 +227,14 @@ fn code_that_is_not_the_components_own_is_a_fault() {
         (
             "only the magic",
             passes.component,
-            &passes.compiled[..8],
+            &footer[..8],
             "no compiled code of its own",
         ),
+        ("only the end", passes.component, footer, "not for this host"),
         (
-            "only the header",
+            "without its last byte",
             passes.component,
-            header,
+            &passes.compiled[..passes.compiled.len() - 1],
             "no compiled code of its own",
         ),
         (
@@ -248,12 +250,7 @@ fn code_that_is_not_the_components_own_is_a_fault() {
             "no compiled code of its own",
         ),
         ("an empty component", b"", passes.compiled, "not WebAssembly"),
-        (
-            "cut",
-            passes.component,
-            &passes.compiled[..passes.compiled.len() / 2],
-            "not for this host",
-        ),
+        ("cut", passes.component, &cut, "not for this host"),
         ("garbage", passes.component, &garbage, "not for this host"),
         (
             "a changed header",

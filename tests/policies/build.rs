@@ -151,7 +151,10 @@ fn otherwise(component: &[u8], target: &str) -> Result<Vec<u8>> {
     config.target(target).map_err(in_words)?;
     let engine = wasmtime::Engine::new(&config).map_err(in_words)?;
     let code = engine.precompile_component(component).map_err(in_words)?;
-    let header =
-        holdpoint_engine::compiled_header(holdpoint_engine::COMPILED_MAGIC, Sha256::digest(component).into());
-    Ok([&header[..], &code].concat())
+    let magic = holdpoint_engine::COMPILED_MAGIC;
+    Ok(holdpoint_engine::compiled(
+        code,
+        magic,
+        Sha256::digest(component).into(),
+    ))
 }

@@ -83,11 +83,38 @@ pub fn gate<'b>(
     contract: &Contract<'_>,
     now: UtcTime,
 ) -> Result<Admitted<'b>, Refusal> {
+    pass(bytes, None, trust, contract, now)
+}
+
+/// The same for bytes that have passed before and cannot have changed since, by whoever asks: where they lie, nobody can
+/// write, or another digest of them is what it was. `policy` is the digest that was found then; with that, the signature
+/// and everything else is looked at as ever.
+///
+/// # Errors
+///
+/// As [`gate`].
+pub fn gate_again<'b>(
+    bytes: &'b [u8],
+    policy: Digest,
+    trust: &Trust,
+    contract: &Contract<'_>,
+    now: UtcTime,
+) -> Result<Admitted<'b>, Refusal> {
+    pass(bytes, Some(policy), trust, contract, now)
+}
+
+fn pass<'b>(
+    bytes: &'b [u8],
+    known: Option<Digest>,
+    trust: &Trust,
+    contract: &Contract<'_>,
+    now: UtcTime,
+) -> Result<Admitted<'b>, Refusal> {
     if bytes.len() > LARGEST {
         return Err(Refusal::TooLarge { size: bytes.len() });
     }
     let layout = Layout::of(bytes)?;
-    let digest = Digest::of(layout.signed);
+    let digest = known.unwrap_or_else(|| Digest::of(layout.signed));
     let signer = match layout.signature {
         Some(signature) => Some(signer(signature, &digest, trust, now)?),
         None if trust.signature == Signature::Required => return Err(Refusal::Unsigned),
@@ -98,6 +125,8 @@ pub fn gate<'b>(
     match &manifest {
         None if signer.is_some() => return Err(Refusal::NoManifest),
         None => {}
+        // That, too, was found out then.
+        Some(_) if known.is_some() => {}
         Some(manifest) => carries_its_catalog(manifest, &layout)?,
     }
     required(manifest.as_ref(), trust)?;

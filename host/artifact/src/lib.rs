@@ -26,7 +26,7 @@ pub use semver::Version;
 
 pub use crate::contract::{Contract, Lent};
 pub use crate::digest::{Digest, NotADigest};
-pub use crate::gate::{Admitted, Facts, LARGEST, gate};
+pub use crate::gate::{Admitted, Facts, LARGEST, gate, gate_again};
 pub use crate::inspect::{CatalogSummary, Import, Inspection, Signer, inspect};
 pub use crate::keys::{KeyError, KeyId, KeyPair, PublicKey};
 pub use crate::layout::CATALOG_SECTION;

@@ -5,7 +5,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use holdpoint_engine::{COMPILED_MAGIC, METERED_MAGIC, compiled_header};
+use holdpoint_engine::{COMPILED_MAGIC, METERED_MAGIC, compiled};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use wasmtime::{Config, Engine};
@@ -38,7 +38,7 @@ pub enum Engines {
     Bench,
 }
 
-/// Compiles a component for the target triple and returns what the host loads: header and native code.
+/// Compiles a component for the target triple and returns what the host loads: native code, and whose it is.
 ///
 /// The code is for the target's baseline processor, not for this machine's, so that it may be compiled on one machine
 /// and run on another of the same architecture.
@@ -57,8 +57,7 @@ pub fn compile(component: &[u8], target: &str, engines: Engines) -> Result<Vec<u
     let code = engine(config, target)?
         .precompile_component(component)
         .map_err(|cause| CompileError::Invalid(format!("{cause:#}")))?;
-    let header = compiled_header(magic, Sha256::digest(component).into());
-    Ok([&header[..], &code].concat())
+    Ok(compiled(code, magic, Sha256::digest(component).into()))
 }
 
 /// What compiled code for the target depends on beside the component: the engine's release and settings, as 16

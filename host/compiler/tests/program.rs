@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use holdpoint_artifact::{KeyPair, Manifest, UtcTime, Version, sign};
 use holdpoint_compile::Engines;
-use holdpoint_engine::{COMPILED_DIGEST, COMPILED_HEADER, COMPILED_MAGIC, METERED_MAGIC};
+use holdpoint_engine::{COMPILED_MAGIC, METERED_MAGIC, code_of};
 use sha2::{Digest as _, Sha256};
 
 /// The smallest component.
@@ -27,9 +27,9 @@ fn the_code_stands_beside_the_component_and_names_its_digest() {
     let output = compile(&source);
     assert!(output.status.success(), "{output:?}");
     let compiled = std::fs::read(directory.path().join("policy.cwasm")).unwrap();
-    assert_eq!(compiled[..COMPILED_MAGIC.len()], COMPILED_MAGIC);
-    assert_eq!(compiled[COMPILED_DIGEST], Sha256::digest(EMPTY)[..]);
-    assert!(compiled.len() > COMPILED_HEADER);
+    let (code, digest) = code_of(&compiled, COMPILED_MAGIC).unwrap();
+    assert_eq!(digest, *Sha256::digest(EMPTY));
+    assert!(!code.is_empty());
     assert_eq!(
         std::fs::read_dir(directory.path()).unwrap().count(),
         2,
@@ -54,12 +54,11 @@ fn a_signed_policy_compiles_and_its_code_names_the_signed_file() {
     let output = compile(&source);
     assert!(output.status.success(), "{output:?}");
     let compiled = std::fs::read(directory.path().join("policy.cwasm")).unwrap();
-    assert_eq!(compiled[COMPILED_DIGEST], Sha256::digest(&signed)[..]);
+    let (code, digest) = code_of(&compiled, COMPILED_MAGIC).unwrap();
+    assert_eq!(digest, *Sha256::digest(&signed));
     let unsigned = holdpoint_compile::compile(EMPTY, env!("TARGET"), Engines::Hook).unwrap();
-    assert!(
-        compiled[COMPILED_HEADER..] == unsigned[COMPILED_HEADER..],
-        "a signature changes nothing of the code"
-    );
+    let (unsigned, _) = code_of(&unsigned, COMPILED_MAGIC).unwrap();
+    assert!(code == unsigned, "a signature changes nothing of the code");
 }
 
 #[test]
@@ -74,9 +73,10 @@ fn code_for_the_bench_says_so() {
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     let compiled = std::fs::read(directory.path().join("policy.cwasm")).unwrap();
-    assert_eq!(compiled[..METERED_MAGIC.len()], METERED_MAGIC);
+    let (code, _) = code_of(&compiled, METERED_MAGIC).unwrap();
     let hook = holdpoint_compile::compile(EMPTY, env!("TARGET"), Engines::Hook).unwrap();
-    assert!(compiled[COMPILED_HEADER..] != hook[COMPILED_HEADER..]);
+    let (hook, _) = code_of(&hook, COMPILED_MAGIC).unwrap();
+    assert!(code != hook);
 }
 
 #[test]

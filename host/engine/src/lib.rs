@@ -5,7 +5,6 @@
 //! for one, makes a single decision a quarter slower.
 
 use std::num::NonZeroUsize;
-use std::ops::Range;
 
 use wasmtime::Config;
 
@@ -32,24 +31,26 @@ pub fn metered_config() -> Config {
     config
 }
 
-/// What compiled code starts with, so that it says by itself which policy it is the code of: this magic, then the
-/// SHA-256 of the component's bytes, then zeros up to [`COMPILED_HEADER`], then what the engine serialised.
-pub const COMPILED_MAGIC: [u8; 8] = *b"hpcwasm2";
+/// What says of compiled code which policy it is the code of: this magic, then the SHA-256 of the component's bytes. They
+/// stand at the end, so that a file of it begins with what the engine serialised, and can be mapped as that.
+pub const COMPILED_MAGIC: [u8; 8] = *b"hpcwasm3";
 
-/// What code for the bench starts with in that magic's place: it counts instructions, and no hook runs it.
-pub const METERED_MAGIC: [u8; 8] = *b"hpmeter2";
+/// What code for the bench has in that magic's place: it counts instructions, and no hook runs it.
+pub const METERED_MAGIC: [u8; 8] = *b"hpmeter3";
 
-/// How many bytes stand before the engine's own in compiled code: a page, so that these begin with a page of their own
-/// wherever the file is mapped or lies in a program, and can run there.
-pub const COMPILED_HEADER: usize = 4096;
+/// The last bytes of compiled code: the magic, and the component's SHA-256.
+pub const COMPILED_FOOTER: usize = COMPILED_MAGIC.len() + 32;
 
-/// Where the component's SHA-256 stands in compiled code.
-pub const COMPILED_DIGEST: Range<usize> = COMPILED_MAGIC.len()..COMPILED_MAGIC.len() + 32;
+/// What the engine serialised of the component with this SHA-256, with what says so at the end.
+pub fn compiled(mut code: Vec<u8>, magic: [u8; 8], digest: [u8; 32]) -> Vec<u8> {
+    code.extend(magic);
+    code.extend(digest);
+    code
+}
 
-/// What stands before the engine's own bytes in the compiled code of the component with this SHA-256.
-pub fn compiled_header(magic: [u8; 8], digest: [u8; 32]) -> [u8; COMPILED_HEADER] {
-    let mut header = [0; COMPILED_HEADER];
-    header[..magic.len()].copy_from_slice(&magic);
-    header[COMPILED_DIGEST].copy_from_slice(&digest);
-    header
+/// The engine's own bytes of compiled code, and the SHA-256 of the component that it is of; none where it does not end
+/// with that magic.
+pub fn code_of(compiled: &[u8], magic: [u8; 8]) -> Option<(&[u8], [u8; 32])> {
+    let (rest, digest) = compiled.split_last_chunk()?;
+    Some((rest.strip_suffix(&magic)?, *digest))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use holdpoint_artifact::{Admitted, Digest, Facts, Refusal, Signature, UtcTime, gate};
-use holdpoint_engine::METERED_MAGIC;
+use holdpoint_engine::{METERED_MAGIC, code_of};
 use holdpoint_store::Failed;
 use thiserror::Error;
 use wasmtime::component::Component;
@@ -185,7 +185,6 @@ fn compile(bytes: &[u8], path: &Path, workplace: &Path) -> Result<Vec<u8>, Subje
     }
 }
 
-fn is_code_of(code: &[u8], file: Digest) -> bool {
-    code.strip_prefix(&METERED_MAGIC)
-        .is_some_and(|rest| rest.starts_with(file.as_bytes()))
+fn is_code_of(compiled: &[u8], file: Digest) -> bool {
+    code_of(compiled, METERED_MAGIC).is_some_and(|(_, digest)| digest == *file.as_bytes())
 }

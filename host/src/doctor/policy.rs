@@ -54,6 +54,7 @@ fn troubles(root: &std::path::Path, trust: &Trust, config: &Policy, now: UtcTime
         trust,
         contract: &runtime::contract(&grants),
         now,
+        map: None,
     })
 }
 

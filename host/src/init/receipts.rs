@@ -43,7 +43,10 @@ pub(super) fn complete(
         None if document.is_new() => MODES[0].0,
         None => return Ok(()),
     };
-    let word = MODES.iter().find(|(of, _, _)| *of == mode).map(|(_, word, _)| *word);
+    let word = MODES
+        .iter()
+        .find(|(of, _, _)| *of == mode)
+        .map(|(_, word, _)| *word);
     document.set_elsewhere(Some("receipts"), "mode", Value::from(word.unwrap_or_default()));
     Ok(())
 }

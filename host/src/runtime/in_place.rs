@@ -12,8 +12,6 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
 
-use holdpoint_store::Within;
-
 use wasmtime::component::Component;
 use wasmtime::{Config, CustomCodeMemory, Error};
 
@@ -41,29 +39,22 @@ pub(super) unsafe fn load(code: &'static [u8]) -> Result<Component, Error> {
     }
 }
 
-/// Brings the so many first bytes of a file into whole pages, for ever: mapped where nobody can change the file, else read.
+/// Maps the so many first bytes of a file that nobody changes, for ever.
 ///
 /// # Errors
 ///
 /// The operating system's, or where the file is shorter.
-pub(super) fn hold(file: &File, length: usize, within: Within) -> io::Result<&'static [u8]> {
-    match within {
-        _ if length == 0 => Ok(&[]),
-        // Refused where nothing may be run from the file's place, which says nothing about the file.
-        Within::NobodysReach => map(file, length).or_else(|_| read(file, length)),
-        Within::UsersReach => read(file, length),
+pub(super) fn map(file: &File, length: usize) -> io::Result<&'static [u8]> {
+    if length == 0 {
+        return Ok(&[]);
     }
-}
-
-fn map(file: &File, length: usize) -> io::Result<&'static [u8]> {
     if file.metadata()?.len() < length as u64 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let protection = libc::PROT_READ | libc::PROT_EXEC;
     // SAFETY: a new mapping, wherever there is room.
     let start = unsafe {
         let (flags, descriptor) = (libc::MAP_PRIVATE, file.as_raw_fd());
-        libc::mmap(ptr::null_mut(), length, protection, flags, descriptor, 0)
+        libc::mmap(ptr::null_mut(), length, libc::PROT_READ, flags, descriptor, 0)
     };
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
@@ -72,7 +63,15 @@ fn map(file: &File, length: usize) -> io::Result<&'static [u8]> {
     Ok(unsafe { slice::from_raw_parts(start.cast(), length) })
 }
 
-fn read(mut file: &File, length: usize) -> io::Result<&'static [u8]> {
+/// Reads the so many first bytes of a file into whole pages, for ever.
+///
+/// # Errors
+///
+/// The operating system's, or where the file is shorter.
+pub(super) fn hold(mut file: &File, length: usize) -> io::Result<&'static [u8]> {
+    if length == 0 {
+        return Ok(&[]);
+    }
     // All of its pages at once: one fault for each costs more than the reading.
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
     let protection = libc::PROT_READ | libc::PROT_WRITE;

@@ -11,10 +11,10 @@ mod wasi;
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use holdpoint_artifact::{Contract, Version};
-use holdpoint_store::Within;
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, ResourceLimiter, Store, Trap};
 
@@ -75,11 +75,23 @@ pub fn engine() -> &'static Engine {
 /// # Errors
 ///
 /// The operating system's, or where the file is shorter.
-pub fn hold(file: &File, length: usize, within: Within) -> io::Result<&'static [u8]> {
+pub fn hold(file: &File, length: usize) -> io::Result<&'static [u8]> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    return in_place::hold(file, length, within);
+    return in_place::hold(file, length);
     #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-    return holdpoint_store::read_code(file, length, within);
+    return holdpoint_store::read_code(file, length);
+}
+
+/// Maps the so many first bytes of a file that nobody changes, until the process ends.
+///
+/// # Errors
+///
+/// The operating system's, or where the file is shorter.
+pub fn map(file: &File, length: usize) -> io::Result<&'static [u8]> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    return in_place::map(file, length);
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    return holdpoint_store::read_code(file, length);
 }
 
 /// Loads compiled code, where it lies if that can be.
@@ -99,6 +111,30 @@ pub unsafe fn load(code: &'static [u8]) -> wasmtime::Result<Component> {
     #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
     // SAFETY: as above.
     return unsafe { Component::deserialize(engine(), code) };
+}
+
+/// Loads compiled code from its file, which is mapped: pages that are not needed are not read, and the policy's memory
+/// begins as what stands there.
+///
+/// # Errors
+///
+/// The engine's, where the code is not for it.
+///
+/// # Safety
+///
+/// As for [`Component::deserialize_file`]: nobody may write the file from now on.
+#[expect(unsafe_code, reason = "taking code as it stands is unsafe by nature")]
+pub unsafe fn load_file(path: &Path) -> wasmtime::Result<Component> {
+    // SAFETY: the caller's promise is the one that is asked for.
+    match unsafe { Component::deserialize_file(engine(), path) } {
+        Ok(component) => Ok(component),
+        // Refused also where nothing may be run from the file's place, which says nothing about the file.
+        Err(error) => match std::fs::read(path) {
+            // SAFETY: as above.
+            Ok(code) => unsafe { Component::deserialize(engine(), code) },
+            Err(_) => Err(error),
+        },
+    }
 }
 
 /// Ends whatever a policy is doing, at its next branch. Safe to call from a signal handler.

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use holdpoint_artifact::{Admitted, Contract, Facts, Refusal, Trust, UtcTime, gate};
+use holdpoint_artifact::{Admitted, Contract, Digest, Facts, Refusal, Trust, UtcTime, gate, gate_again};
 
+use crate::compiled::Hold;
 use crate::entries::Revoked;
 
 /// By what a policy is let in: all of it from the host, nothing from the store but what it adds to the revoked.
@@ -15,6 +16,9 @@ pub struct Admission<'a> {
     pub contract: &'a Contract<'a>,
     /// The time.
     pub now: UtcTime,
+    /// Maps a file that nobody can change, where a digest that was computed once is enough. None for those who look
+    /// thoroughly: then every byte is read, and every digest computed.
+    pub map: Option<Hold>,
 }
 
 impl Admission<'_> {
@@ -22,6 +26,17 @@ impl Admission<'_> {
     pub(crate) fn admit(&self, bytes: &[u8], revoked: &Revoked) -> Result<Facts, Refusal> {
         let trust = self.trust_but(revoked);
         gate(bytes, &trust, self.contract, self.now).map(Admitted::into_facts)
+    }
+
+    /// The same for bytes that were passed through it once, and are known to be the same: those of this policy.
+    pub(crate) fn admit_again(
+        &self,
+        bytes: &[u8],
+        policy: Digest,
+        revoked: &Revoked,
+    ) -> Result<Facts, Refusal> {
+        let trust = self.trust_but(revoked);
+        gate_again(bytes, policy, &trust, self.contract, self.now).map(Admitted::into_facts)
     }
 
     /// The configuration's trust without what the store knows to be revoked.

@@ -173,7 +173,7 @@ fn open_any(path: &Path) -> Result<Option<(File, Metadata)>, StoreError> {
     Ok(Some((file, metadata)))
 }
 
-fn read_rest(path: &Path, file: File, most: u64) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn read_rest(path: &Path, file: File, most: u64) -> Result<Vec<u8>, StoreError> {
     let length = file.metadata().map_or(0, |metadata| metadata.len().min(most));
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     match file.take(most).read_to_end(&mut bytes) {

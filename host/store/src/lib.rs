@@ -40,7 +40,7 @@ mod store;
 
 pub use crate::admission::Admission;
 pub use crate::child::ChildError;
-pub use crate::compiled::{Build, Compiler, Failed, Hold, Recompile, Within, read_code};
+pub use crate::compiled::{Build, Code, Compiler, Failed, Hold, Recompile, read_code};
 pub use crate::entries::{Entry, What, Who, title};
 pub use crate::error::StoreError;
 pub use crate::load::{Fallback, LoadError, Loaded, Trouble};

@@ -1,16 +1,18 @@
 //! What is in force, as the hook loads it.
 
-use std::fmt;
+use std::borrow::Cow;
 use std::time::{Instant, SystemTime};
+use std::{fmt, io};
 
 use holdpoint_artifact::{Digest, Facts, LARGEST, Refusal, UtcTime};
 use thiserror::Error;
 
 use crate::admission::Admission;
-use crate::compiled::{Build, Compiler, Failed, Recompile};
+use crate::compiled::{Build, Code, Compiler, Failed, Recompile, Record};
 use crate::disk;
 use crate::entries::{Entry, title};
 use crate::error::StoreError;
+use crate::owner;
 use crate::store::Store;
 
 /// The policy in force: let in by the gate just now, from the very bytes that are here.
@@ -19,9 +21,9 @@ pub struct Loaded {
     /// Which one it is.
     pub facts: Facts,
     /// The component.
-    pub wasm: Vec<u8>,
-    /// Its compiled code, header first, held once: what was checked is this memory. Or why it has to be made anew.
-    pub code: Result<&'static [u8], Recompile>,
+    pub wasm: Cow<'static, [u8]>,
+    /// Its compiled code. Or why it has to be made anew.
+    pub code: Result<Code, Recompile>,
     /// Where this is not the policy that was put in force.
     pub fallback: Option<Fallback>,
     /// The last change, where that failed.
@@ -97,6 +99,14 @@ pub enum Trouble {
     },
 }
 
+/// A kept policy that the gate lets in, and the record of its compiled code.
+#[derive(Debug)]
+pub(crate) struct LetIn {
+    pub(crate) wasm: Cow<'static, [u8]>,
+    pub(crate) facts: Facts,
+    record: Result<Record, Recompile>,
+}
+
 impl Store {
     /// Loads the policy in force through the gate, and its compiled code as far as that can be trusted.
     ///
@@ -107,13 +117,11 @@ impl Store {
     ///
     /// Where no policy may decide.
     pub fn load_active(&self, admission: &Admission<'_>, build: &Build<'_>) -> Result<Loaded, LoadError> {
-        let (wasm, facts, fallback) = self.pick(admission)?;
+        let (kept, fallback) = self.pick(admission)?;
         Ok(Loaded {
-            code: self.code(facts.digest, build),
-            facts,
-            wasm,
             fallback,
             failed: self.files.failure()?,
+            ..self.with_code(kept, build)
         })
     }
 
@@ -170,8 +178,11 @@ impl Store {
     pub fn troubles(&self, admission: &Admission<'_>) -> Vec<Trouble> {
         let mut troubles = Vec::new();
         match self.pick(admission) {
-            Ok((_, in_force, Some(fallback))) => troubles.push(Trouble::FellBack { fallback, in_force }),
-            Ok((_, _, None)) => {}
+            Ok((kept, Some(fallback))) => troubles.push(Trouble::FellBack {
+                fallback,
+                in_force: kept.facts,
+            }),
+            Ok((_, None)) => {}
             Err(error) => troubles.push(Trouble::Unusable(error.to_string())),
         }
         match self.later_troubles(admission) {
@@ -212,34 +223,37 @@ impl Store {
         admission: &Admission<'_>,
         build: &Build<'_>,
     ) -> Result<Loaded, LoadError> {
-        let (wasm, facts) = self.admitted(policy, admission)??;
-        Ok(Loaded {
-            code: self.code(facts.digest, build),
-            facts,
-            wasm,
-            fallback: None,
-            failed: None,
-        })
+        Ok(self.with_code(self.admitted(policy, admission)??, build))
     }
 
-    /// The bytes and facts of what decides.
-    fn pick(&self, admission: &Admission<'_>) -> Result<(Vec<u8>, Facts, Option<Fallback>), LoadError> {
+    fn with_code(&self, kept: LetIn, build: &Build<'_>) -> Loaded {
+        let policy = kept.facts.digest;
+        Loaded {
+            code: kept
+                .record
+                .and_then(|record| self.code_by(policy, &record, build)),
+            facts: kept.facts,
+            wasm: kept.wasm,
+            fallback: None,
+            failed: None,
+        }
+    }
+
+    /// What decides.
+    fn pick(&self, admission: &Admission<'_>) -> Result<(LetIn, Option<Fallback>), LoadError> {
         let Some(activation) = self.files.activation()? else {
             let before = self.files.last_in_force()?;
             return Err(before.map_or(LoadError::Nothing, |entry| LoadError::Deactivated(entry.title())));
         };
         let why = match self.admitted(activation.facts.digest, admission) {
-            Ok(admitted) => {
-                let (wasm, facts) = admitted?;
-                return Ok((wasm, facts, None));
-            }
+            Ok(admitted) => return Ok((admitted?, None)),
             Err(error @ (StoreError::Damaged { .. } | StoreError::Io { .. })) => error.to_string(),
             Err(error) => return Err(error.into()),
         };
         for digest in activation.earlier {
-            if let Ok(Ok((wasm, facts))) = self.admitted(digest, admission) {
+            if let Ok(Ok(kept)) = self.admitted(digest, admission) {
                 let wanted = activation.facts.digest;
-                return Ok((wasm, facts, Some(Fallback { wanted, why })));
+                return Ok((kept, Some(Fallback { wanted, why })));
             }
         }
         Err(LoadError::Broken(why))
@@ -250,19 +264,48 @@ impl Store {
         &self,
         digest: Digest,
         admission: &Admission<'_>,
-    ) -> Result<Result<(Vec<u8>, Facts), Refusal>, StoreError> {
+    ) -> Result<Result<LetIn, Refusal>, StoreError> {
         let revoked = self.files.revoked()?;
-        let folder = self.files.object(digest);
         self.files.check_folder(&self.files.objects())?;
-        self.files.check_folder(&folder)?;
+        self.files.check_folder(&self.files.object(digest))?;
         let path = self.kept_file(digest);
-        let bytes =
-            disk::read(&path, LARGEST as u64)?.ok_or_else(|| StoreError::damaged(&path, "is missing"))?;
-        match admission.admit(&bytes, &revoked) {
-            Ok(facts) if facts.digest == digest => Ok(Ok((bytes, facts))),
-            Err(refusal) if self.is_as_installed(digest, &bytes)? => Ok(Err(refusal)),
+        let (wasm, is_out_of_reach) = self.component(digest, admission)?;
+        let record = self.record(digest);
+        let is_known = admission.map.is_some()
+            && (is_out_of_reach
+                || record
+                    .as_ref()
+                    .is_ok_and(|record| record.is_of_component(digest, &wasm)));
+        let admitted = if is_known {
+            admission.admit_again(&wasm, digest, &revoked)
+        } else {
+            admission.admit(&wasm, &revoked)
+        };
+        match admitted {
+            Ok(facts) if facts.digest == digest => Ok(Ok(LetIn { wasm, facts, record })),
+            Err(refusal) if self.is_as_installed(digest, &wasm)? => Ok(Err(refusal)),
             _ => Err(StoreError::damaged(&path, "is not what was installed")),
         }
+    }
+
+    /// The kept file of a policy, and whether nobody but the system's user can have changed it since it was put there.
+    fn component(
+        &self,
+        digest: Digest,
+        admission: &Admission<'_>,
+    ) -> Result<(Cow<'static, [u8]>, bool), StoreError> {
+        let path = self.kept_file(digest);
+        let missing = || StoreError::damaged(&path, "is missing");
+        let (file, metadata) = disk::open(&path, LARGEST as u64)?.ok_or_else(missing)?;
+        if let Some(map) = admission.map
+            && owner::is_out_of_reach(&metadata)
+            && self.is_out_of_reach(digest)?
+        {
+            let length = usize::try_from(metadata.len()).map_err(io::Error::other);
+            let mapped = length.and_then(|length| map(&file, length));
+            return Ok((mapped.map_err(|cause| StoreError::io(&path, cause))?.into(), true));
+        }
+        Ok((disk::read_rest(&path, file, LARGEST as u64)?.into(), false))
     }
 
     fn is_as_installed(&self, digest: Digest, bytes: &[u8]) -> Result<bool, StoreError> {

@@ -12,6 +12,7 @@ use crate::disk;
 use crate::entries::{Activation, Entry, KeptFacts, Revoked, What, follows, title, version};
 use crate::error::StoreError;
 use crate::files::{FORMAT, Files};
+use crate::load::LetIn;
 use crate::lock::{self, Lock};
 
 /// How long a writer waits for another: longer than compiling a large policy takes.
@@ -257,7 +258,9 @@ impl Store {
             (None, Some(active)) => *active.earlier.first().ok_or(StoreError::NoWayBack)?,
             (None, None) => return Err(StoreError::NoWayBack.into()),
         };
-        let (bytes, facts) = self.admitted(target, admission)??;
+        let LetIn {
+            wasm: bytes, facts, ..
+        } = self.admitted(target, admission)??;
         let change = Change {
             allow_downgrade: true,
             compile,

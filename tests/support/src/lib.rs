@@ -99,10 +99,10 @@ impl World {
         let folder = self.path("bin");
         let script = format!(
             "#!/bin/bash\n\
-             magic=hpcwasm2 code=code\n\
-             if [ \"$1\" = --metered ]; then shift; magic=hpmeter2 code=metered; fi\n\
+             magic=hpcwasm3 code=code\n\
+             if [ \"$1\" = --metered ]; then shift; magic=hpmeter3 code=metered; fi\n\
              digest=$(sha256sum \"$1\" | cut -c1-64)\n\
-             {{ printf $magic; printf \"$(sed 's/../\\\\x&/g' <<< \"$digest\")\"; head -c 4056 /dev/zero; cat \"{}/$code\"; }} \
+             {{ cat \"{}/$code\"; printf $magic; printf \"$(sed 's/../\\\\x&/g' <<< \"$digest\")\"; }} \
               > \"${{1%.wasm}}.cwasm\"\n",
             folder.display()
         );

@@ -39,6 +39,7 @@ impl Gatekeeper {
             trust: &self.trust,
             contract: &runtime::contract(&self.grants),
             now: now(),
+            map: None,
         })
     }
 }

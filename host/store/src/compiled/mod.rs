@@ -4,7 +4,7 @@ mod limits;
 mod record;
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::owner;
 use crate::store::Store;
 
 use limits::limit;
-use record::Record;
+pub(crate) use record::Record;
 
 /// No compiled code is larger, in bytes. That of a policy with a Python interpreter in it has 29 MB.
 const LARGEST_CODE: u64 = 512 * 1024 * 1024;
@@ -36,33 +36,33 @@ pub struct Build<'a> {
     pub host: &'a str,
     /// The processor that the code may count on.
     pub cpu: &'a str,
-    /// What compiled code begins with, before the SHA-256 of the file that was compiled.
+    /// What compiled code ends with, before the SHA-256 of the file that was compiled.
     pub magic: &'a [u8],
-    /// Holds the code in memory that can run it.
+    /// Reads the code into memory that can run it.
     pub hold: Hold,
 }
 
-/// Brings the so many first bytes of a file into memory where nobody can change them any more, until the process ends.
-pub type Hold = fn(&File, usize, Within) -> io::Result<&'static [u8]>;
+/// Brings the so many first bytes of a file into memory, until the process ends.
+pub type Hold = fn(&File, usize) -> io::Result<&'static [u8]>;
 
-/// Who could change a file while it is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Within {
-    /// Nobody but the system's user: the file may be mapped.
-    NobodysReach,
-    /// This process's own user: the bytes have to be read once, and what is looked at is the copy.
-    UsersReach,
-}
-
-/// [`Hold`] for a host that cannot run code where it lies: reads it, in any case.
+/// [`Hold`] for a host that cannot run code where it lies.
 ///
 /// # Errors
 ///
 /// The operating system's, or where the file is shorter.
-pub fn read_code(mut file: &File, length: usize, _: Within) -> io::Result<&'static [u8]> {
+pub fn read_code(mut file: &File, length: usize) -> io::Result<&'static [u8]> {
     let mut code = vec![0; length];
     file.read_exact(&mut code)?;
     Ok(code.leak())
+}
+
+/// Compiled code that may run.
+#[derive(Debug, Clone)]
+pub enum Code {
+    /// In memory that nobody can change any more, where it was held against its record.
+    Held(&'static [u8]),
+    /// In a file that nobody but the system's user can change.
+    Unchanging(PathBuf),
 }
 
 /// The program that compiles, and what it may use.
@@ -120,11 +120,11 @@ pub enum Recompile {
     #[error("the record of the compiled code was not written by this store")]
     NotAuthentic,
     /// It is not what its record says.
-    #[error("the compiled code is not what was compiled: its SHA-256 is another")]
+    #[error("the compiled code is not what was compiled: its digest is another")]
     Changed,
     /// It does not say that it is the code of the file that its record names.
-    #[error("the compiled code does not begin as it should")]
-    Header,
+    #[error("the compiled code does not end as it should")]
+    Footer,
     /// It cannot be read, or others may have written it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -161,40 +161,71 @@ pub enum Failed {
 }
 
 impl Store {
-    /// The kept code of a policy, in memory, or why it is not used.
-    pub(crate) fn code(&self, policy: Digest, build: &Build<'_>) -> Result<&'static [u8], Recompile> {
-        let folder = self.files.object(policy);
-        let (record_path, code_path) = paths(&folder);
-        let (record, record_metadata) =
-            disk::read_with_metadata(&record_path, 64 * 1024)?.ok_or(Recompile::Missing)?;
-        let record = Record::read(&record).ok_or(Recompile::NotAuthentic)?;
+    /// The record of a policy's compiled code, written by this store or by the system's user.
+    pub(crate) fn record(&self, policy: Digest) -> Result<Record, Recompile> {
+        let (path, _) = paths(&self.files.object(policy));
+        let (bytes, metadata) = disk::read_with_metadata(&path, 64 * 1024)?.ok_or(Recompile::Missing)?;
+        let record = Record::read(&bytes).ok_or(Recompile::NotAuthentic)?;
+        let proven = owner::is_out_of_reach(&metadata) && self.is_out_of_reach(policy)?;
+        if !proven && !record.is_authentic(&self.key()?) {
+            return Err(Recompile::NotAuthentic);
+        }
+        Ok(record)
+    }
+
+    /// The kept code of a policy, or why it is not used.
+    pub(crate) fn code(&self, policy: Digest, build: &Build<'_>) -> Result<Code, Recompile> {
+        self.code_by(policy, &self.record(policy)?, build)
+    }
+
+    /// The same, by a record that was read already.
+    pub(crate) fn code_by(
+        &self,
+        policy: Digest,
+        record: &Record,
+        build: &Build<'_>,
+    ) -> Result<Code, Recompile> {
         record.is_for(policy, build)?;
-        let (file, code_metadata) = disk::open(&code_path, LARGEST_CODE)?.ok_or(Recompile::Missing)?;
-        let mut proven = owner::is_out_of_reach(&record_metadata) && owner::is_out_of_reach(&code_metadata);
-        for folder in [&self.files.root, &self.files.objects(), &folder] {
-            proven &= owner::is_out_of_reach(&self.files.check_folder(folder)?);
+        let (_, path) = paths(&self.files.object(policy));
+        let (mut file, metadata) = disk::open(&path, LARGEST_CODE)?.ok_or(Recompile::Missing)?;
+        let io = |cause| StoreError::io(&path, cause);
+        if owner::is_out_of_reach(&metadata) && self.is_out_of_reach(policy)? {
+            let footer = footer(record.file, build);
+            let start = metadata.len().saturating_sub(footer.len() as u64);
+            let mut end = Vec::new();
+            file.seek(SeekFrom::Start(start)).map_err(io)?;
+            file.read_to_end(&mut end).map_err(io)?;
+            return if end == footer {
+                Ok(Code::Unchanging(path))
+            } else {
+                Err(Recompile::Footer)
+            };
         }
-        let within = if proven {
-            Within::NobodysReach
-        } else {
-            Within::UsersReach
-        };
-        let code = usize::try_from(code_metadata.len())
+        let code = usize::try_from(metadata.len())
             .map_err(io::Error::other)
-            .and_then(|length| (build.hold)(&file, length, within))
-            .map_err(|cause| StoreError::io(&code_path, cause))?;
-        if !has_header(code, record.file, build) {
-            return Err(Recompile::Header);
+            .and_then(|length| (build.hold)(&file, length))
+            .map_err(io)?;
+        if !record.is_of_code(code) {
+            return Err(Recompile::Changed);
         }
-        if !proven {
-            if !record.is_authentic(&self.key()?) {
-                return Err(Recompile::NotAuthentic);
-            }
-            if Digest::of(code) != record.code {
-                return Err(Recompile::Changed);
+        if !code.ends_with(&footer(record.file, build)) {
+            return Err(Recompile::Footer);
+        }
+        Ok(Code::Held(code))
+    }
+
+    /// Whether nobody but the system's user can have put files into a policy's folder, or taken them away.
+    pub(crate) fn is_out_of_reach(&self, policy: Digest) -> Result<bool, StoreError> {
+        for folder in [
+            &self.files.root,
+            &self.files.objects(),
+            &self.files.object(policy),
+        ] {
+            if !owner::is_out_of_reach(&self.files.check_folder(folder)?) {
+                return Ok(false);
             }
         }
-        Ok(code)
+        Ok(true)
     }
 
     /// Compiles bytes that the gate let in, and keeps the code, or why there is none.
@@ -237,14 +268,14 @@ impl Store {
         let code = disk::read(&workplace.join("policy.cwasm"), LARGEST_CODE)?.unwrap_or_default();
         disk::empty(&self.files.scratch())?;
         let file = Digest::of(bytes);
-        if !has_header(&code, file, build) {
+        if !code.ends_with(&footer(file, build)) {
             return Err(Failed::Result(program.to_owned()));
         }
         (compiler.loads)(&code).map_err(|cause| Failed::Foreign {
             program: program.to_owned(),
             cause,
         })?;
-        let record = Record::new(policy, file, build, Digest::of(&code), &self.key()?);
+        let record = Record::new(policy, build, bytes, &code, &self.key()?);
         let (record_path, code_path) = paths(&self.files.object(policy));
         self.files.write(&code_path, &code)?;
         self.files.write_json(&record_path, &record)?;
@@ -268,7 +299,7 @@ fn paths(folder: &Path) -> (PathBuf, PathBuf) {
     (folder.join("compiled.json"), folder.join("policy.cwasm"))
 }
 
-fn has_header(code: &[u8], file: Digest, build: &Build<'_>) -> bool {
-    code.strip_prefix(build.magic)
-        .is_some_and(|rest| rest.starts_with(file.as_bytes()))
+/// What the compiled code of this file ends with.
+fn footer(file: Digest, build: &Build<'_>) -> Vec<u8> {
+    [build.magic, file.as_bytes()].concat()
 }

@@ -1,4 +1,7 @@
 //! The record beside compiled code: for what it was made and what it is, authenticated with the store's key.
+//!
+//! At each start, bytes of a store that its user can write are held against what stands here. That is done by BLAKE3, which
+//! takes a quarter of SHA-256's time on processors with AVX-512 and half of it with AVX2.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use holdpoint_artifact::Digest;
@@ -10,7 +13,7 @@ use crate::files::FORMAT;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Record {
+pub(crate) struct Record {
     format: u32,
     policy: Digest,
     /// SHA-256 of the file that was compiled, which the code says too.
@@ -18,21 +21,25 @@ pub(super) struct Record {
     engine: String,
     host: String,
     cpu: String,
-    pub(super) code: Digest,
+    /// BLAKE3 of the same file, in hexadecimal digits.
+    component: String,
+    /// BLAKE3 of the code.
+    code: String,
     /// HMAC-SHA-256 over all of the above. A digest by form only.
     mac: Digest,
 }
 
 impl Record {
-    pub(super) fn new(policy: Digest, file: Digest, build: &Build<'_>, code: Digest, key: &[u8]) -> Self {
+    pub(super) fn new(policy: Digest, build: &Build<'_>, component: &[u8], code: &[u8], key: &[u8]) -> Self {
         let mut record = Self {
             format: FORMAT,
             policy,
-            file,
+            file: Digest::of(component),
             engine: build.engine.to_owned(),
             host: build.host.to_owned(),
             cpu: build.cpu.to_owned(),
-            code,
+            component: blake3(component),
+            code: blake3(code),
             mac: Digest::of(b""),
         };
         let mac: [u8; 32] = record.authenticator(key).finalize().into_bytes().into();
@@ -59,6 +66,15 @@ impl Record {
         }
     }
 
+    /// Whether this is the file whose code it is: then its policy's digest need not be computed again.
+    pub(crate) fn is_of_component(&self, policy: Digest, bytes: &[u8]) -> bool {
+        self.policy == policy && self.component == blake3(bytes)
+    }
+
+    pub(super) fn is_of_code(&self, code: &[u8]) -> bool {
+        self.code == blake3(code)
+    }
+
     pub(super) fn is_authentic(&self, key: &[u8]) -> bool {
         self.authenticator(key).verify_slice(self.mac.as_bytes()).is_ok()
     }
@@ -67,7 +83,7 @@ impl Record {
     #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
     fn authenticator(&self, key: &[u8]) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length");
-        let fields: [&[u8]; 8] = [
+        let fields: [&[u8]; 9] = [
             b"holdpoint compiled code",
             &self.format.to_be_bytes(),
             self.policy.as_bytes(),
@@ -75,6 +91,7 @@ impl Record {
             self.engine.as_bytes(),
             self.host.as_bytes(),
             self.cpu.as_bytes(),
+            self.component.as_bytes(),
             self.code.as_bytes(),
         ];
         for field in fields {
@@ -83,4 +100,8 @@ impl Record {
         }
         mac
     }
+}
+
+fn blake3(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
 }

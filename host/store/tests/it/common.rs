@@ -79,7 +79,7 @@ impl House {
              echo run >> {runs}\n\
              {before}\n\
              digest=$( {{ sha256sum \"$1\" || shasum -a 256 \"$1\"; }} 2>/dev/null | cut -c1-64)\n\
-             {{ printf hpcwasm1; printf \"$(sed 's/../\\\\x&/g' <<< \"$digest\")\"; printf code; }} \
+             {{ printf code; printf hpcwasm1; printf \"$(sed 's/../\\\\x&/g' <<< \"$digest\")\"; }} \
              > \"${{1%.wasm}}.cwasm\"\n",
             runs = self.path(&format!("{name}.runs")).display(),
         );

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use holdpoint_store::{
-    Build, Change, ChangeError, ChildError, Compiler, Failed, LoadError, Loaded, Recompile, StoreError,
-    Trouble,
+    Admission, Build, Change, ChangeError, ChildError, Code, Compiler, Failed, LoadError, Loaded, Recompile,
+    StoreError, Trouble,
 };
 
 use crate::common::{BUILD, House, PLAIN, compiler, soon};
+use crate::policies::Team;
 
 fn installed_with_code() -> (House, Vec<u8>) {
     let house = House::new();
@@ -34,7 +35,10 @@ fn load(house: &House, build: &Build<'_>) -> Loaded {
 fn installing_compiles_and_loading_reads_what_was_compiled() {
     let (house, _) = installed_with_code();
     let code = load(&house, &BUILD).code.unwrap();
-    assert!(code.starts_with(b"hpcwasm1") && code.ends_with(b"code"));
+    let Code::Held(code) = code else {
+        panic!("this user can write the store: {code:?}")
+    };
+    assert!(code.starts_with(b"codehpcwasm1"), "{code:?}");
     assert_eq!(house.runs("compile"), 1);
 }
 
@@ -79,7 +83,7 @@ fn code_for_anything_else_is_made_anew() {
         },
     )
     .code;
-    assert!(matches!(code, Err(Recompile::Header)), "{code:?}");
+    assert!(matches!(code, Err(Recompile::Footer)), "{code:?}");
 
     let next = Build {
         host: "host 2",
@@ -112,6 +116,37 @@ fn no_changed_byte_of_the_code_or_its_record_is_used() {
         fs::write(&file, &bytes).unwrap();
         assert!(load(&house, &BUILD).code.is_ok());
     }
+}
+
+/// Once its record says what the component was, a start does not compute the policy's digest again. A change is seen all
+/// the same.
+#[test]
+fn no_changed_byte_of_a_component_that_is_known_decides() {
+    let (house, policy) = installed_with_code();
+    let quick = Admission {
+        map: Some(|_, _| panic!("this user can write the store")),
+        ..house.team.admission()
+    };
+    let load = || house.store.load_active(&quick, &BUILD);
+    assert!(load().unwrap().code.is_ok());
+    let file = house.object(&policy).join("policy.wasm");
+    let bytes = fs::read(&file).unwrap();
+    for at in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1;
+        fs::write(&file, &changed).unwrap();
+        assert!(load().is_err(), "byte {at}");
+    }
+    fs::write(&file, &bytes).unwrap();
+    // What has to be looked at each time is: whom this host trusts, among the rest.
+    let stranger = Team::new();
+    let other = Admission {
+        map: quick.map,
+        ..stranger.admission()
+    };
+    let refused = house.store.load_active(&other, &BUILD);
+    assert!(matches!(refused, Err(LoadError::Refused(_))), "{refused:?}");
+    assert!(load().is_ok());
 }
 
 #[test]

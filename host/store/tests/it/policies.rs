@@ -96,5 +96,6 @@ pub(crate) fn admission(trust: &Trust) -> Admission<'_> {
         trust,
         contract: &CONTRACT,
         now: SystemTime::now().into(),
+        map: None,
     }
 }
