@@ -21,6 +21,8 @@ READ = {"listVMs", "vmStats"}
 CHANGE = {"deleteVM", "powerOff", "powerOn"}
 # Statuses of a VPG that is protected, whether it meets its aims or not.
 READY = {1, 2, 3, 4}
+# No tool has arguments that nest deeper.
+DEEPEST = 64
 
 
 class Policy(exports.Policy):
@@ -49,12 +51,28 @@ class Policy(exports.Policy):
 
 
 def machine(call: Call) -> str | None:
+    # Python's parser goes as deep as the text does, and the sandbox's stack does not.
+    if depth(call.arguments) > DEEPEST:
+        return None
     try:
         arguments = json.loads(call.arguments)
+        name = arguments.get("name") if isinstance(arguments, dict) else None
+        # Half a pair of surrogates is JSON and no text.
+        return name if isinstance(name, str) and name.encode().strip() else None
     except ValueError:
         return None
-    name = arguments.get("name") if isinstance(arguments, dict) else None
-    return name if isinstance(name, str) and name.strip() else None
+
+
+def depth(text: str) -> int:
+    """How deep a text nests, or more: brackets inside strings count too."""
+    deepest = now = 0
+    for letter in text:
+        if letter in "[{":
+            now += 1
+            deepest = max(deepest, now)
+        elif letter in "]}":
+            now -= 1
+    return deepest
 
 
 def find(name: str) -> list[zerto.VmRow]:
