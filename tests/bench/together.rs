@@ -58,7 +58,7 @@ fn older(world: &World) -> usize {
     let is_older = |line: &serde_json::Value| {
         let tag = line["checkpoints"][0]["shared_tag"]
             .as_str()
-            .or(line["tag"].as_str());
+            .or_else(|| line["tag"].as_str());
         let inserted = inserted
             .iter()
             .find(|inserted| Some(inserted.tag.as_str()) == tag);
