@@ -12,6 +12,8 @@ mod broken;
 mod cases;
 mod catalogs;
 mod cli;
+#[cfg(unix)]
+mod collector;
 #[cfg(target_os = "linux")]
 mod compiling;
 mod config;
@@ -29,6 +31,8 @@ mod house;
 mod init;
 #[cfg(unix)]
 mod installation;
+#[cfg(target_os = "linux")]
+mod managed;
 mod panics;
 mod policies;
 #[cfg(unix)]

@@ -47,8 +47,10 @@ pub enum OtlpError {
     #[error(transparent)]
     Log(#[from] LogError),
     /// The collector did not take a batch. Holds how many receipts it had taken before, and why.
-    #[error("the collector took {taken} receipts and then no more: {why}")]
+    #[error("the collector {url} took {taken} receipts and then no more: {why}")]
     Collector {
+        /// Its address.
+        url: String,
         /// How many it had taken.
         taken: u64,
         /// Its words, or the network's.
@@ -116,6 +118,12 @@ impl Collector {
         })
     }
 
+    fn broken(&self, taken: u64, why: String) -> OtlpError {
+        // An address may hold a user's name, and a query may hold a key.
+        let url = self.url.origin().ascii_serialization();
+        OtlpError::Collector { url, taken, why }
+    }
+
     /// Sends the receipts that are wanted, in their order. `host` is this machine's name, where it is known. Blocks, and
     /// gives up after about a minute with a collector that does not answer.
     ///
@@ -129,7 +137,7 @@ impl Collector {
         host: Option<&str>,
         wanted: impl Fn(&Receipt) -> bool,
     ) -> Result<Sent, OtlpError> {
-        let broken = |why: String| OtlpError::Collector { taken: 0, why };
+        let broken = |why: String| self.broken(0, why);
         let client = net::client(&self.url).map_err(broken)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -141,10 +149,7 @@ impl Collector {
             true => Ok(()),
             false => runtime
                 .block_on(self.post(&client, &std::mem::take(batch).request(host), sent))
-                .map_err(|why| OtlpError::Collector {
-                    taken: sent.taken,
-                    why,
-                }),
+                .map_err(|why| self.broken(sent.taken, why)),
         };
         let read = (|| {
             for line in source.lines() {
