@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 
 use crate::HOLDPOINT;
-use crate::measure::{measure, since_1970};
+use crate::measure::{Launcher, since_1970};
 use crate::random::Random;
 use crate::report::{Capture, Spread};
 use crate::support::{World, before};
@@ -95,7 +95,7 @@ fn change(world: &World) -> u64 {
     let event = world.path("event.json");
     let call = before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" }));
     fs::write(&event, call.to_string()).expect("a file");
-    let measured = measure(world, &event, Path::new(HOLDPOINT), &["hook"]);
+    let measured = Launcher::start(None).measure(world, &event, Path::new(HOLDPOINT), &["hook"]);
     assert!(measured.stdout.contains("additionalContext"), "{measured:?}");
     measured.ended_us
 }

@@ -4,17 +4,17 @@
 //! the child's peak. So what is measured is started by a small process of its own: this program again, with [`MODE`] as
 //! its first argument, which never holds an event in memory.
 
-use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
 
-use crate::support::World;
+use crate::support::{World, chmod};
 
 /// The first argument of the small process.
 pub(crate) const MODE: &str = "--measure-one";
@@ -38,49 +38,106 @@ pub(crate) struct Measured {
     pub(crate) stdout: String,
 }
 
-/// Runs a program in a world, with a file's bytes on its standard input.
-pub(crate) fn measure(world: &World, event: &Path, program: &Path, arguments: &[&str]) -> Measured {
-    measure_as(None, world, event, program, arguments)
+/// What the small process is told to start: all of its environment is the world's.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order {
+    program: PathBuf,
+    arguments: Vec<String>,
+    /// What it gets on its standard input.
+    event: PathBuf,
+    home: PathBuf,
+    config: PathBuf,
+    directory: PathBuf,
 }
 
-/// The same, as another user if one is given; the world has to be open to that user.
-pub(crate) fn measure_as(
-    user: Option<u32>,
-    world: &World,
-    event: &Path,
-    program: &Path,
-    arguments: &[&str],
-) -> Measured {
-    let mut own = std::env::current_exe().expect("this program has a path");
-    if user.is_some() {
-        // Where it was built, nobody else may get to it.
-        let copy = world.path("bin/measure");
-        if !copy.exists() {
-            std::fs::copy(&own, &copy).expect("a copy");
+/// The small process. It stays, so that starting it does not come before each of the processes that are measured and
+/// leave them cold caches.
+pub(crate) struct Launcher {
+    child: Child,
+    orders: ChildStdin,
+    results: BufReader<ChildStdout>,
+    /// Where the program lies that another user may start.
+    _copy: Option<TempDir>,
+}
+
+impl Launcher {
+    /// Of this user, or of another one.
+    pub(crate) fn start(user: Option<u32>) -> Self {
+        let mut program = std::env::current_exe().expect("this program has a path");
+        let copy = user.map(|_| {
+            // Where it was built, nobody else may get to it.
+            let folder = tempfile::tempdir().expect("a temporary directory");
+            chmod(folder.path(), 0o755);
+            std::fs::copy(&program, folder.path().join("measure")).expect("a copy");
+            program = folder.path().join("measure");
+            folder
+        });
+        let mut command = Command::new(program);
+        if let Some(user) = user {
+            command.uid(user).gid(user);
         }
-        own = copy;
+        command.arg(MODE).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the small process starts");
+        Self {
+            orders: child.stdin.take().expect("a pipe"),
+            results: BufReader::new(child.stdout.take().expect("a pipe")),
+            child,
+            _copy: copy,
+        }
     }
-    let mut command = world.command(own);
-    if let Some(user) = user {
-        command.uid(user).gid(user);
+
+    /// Runs a program in a world, with a file's bytes on its standard input.
+    pub(crate) fn measure(
+        &mut self,
+        world: &World,
+        event: &Path,
+        program: &Path,
+        arguments: &[&str],
+    ) -> Measured {
+        let order = Order {
+            program: program.to_owned(),
+            arguments: arguments.iter().map(|&word| word.to_owned()).collect(),
+            event: event.to_owned(),
+            home: world.path("home"),
+            config: world.path("config.toml"),
+            directory: world.path("project"),
+        };
+        let order = serde_json::to_string(&order).expect("names");
+        writeln!(self.orders, "{order}").expect("the small process listens");
+        let mut result = String::new();
+        self.results
+            .read_line(&mut result)
+            .expect("the small process answers");
+        serde_json::from_str(&result).unwrap_or_else(|error| panic!("{error}: {order}"))
     }
-    command.arg(MODE).arg(event).arg(program).args(arguments);
-    let output = command.output().expect("the small process starts");
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// The small process: the event's file, the program and its arguments are its own arguments.
-pub(crate) fn small_process(mut arguments: impl Iterator<Item = OsString>) {
-    let event = File::open(arguments.next().expect("an event")).expect("the event can be read");
-    let mut command = Command::new(arguments.next().expect("a program"));
-    command
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let measured = run(command, event).expect("the program runs");
-    serde_json::to_writer(io::stdout(), &measured).expect("somebody reads");
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        // It has nothing to lose, and ends with its orders in any case.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The small process: does as it is told until nobody tells it anything any more.
+pub(crate) fn small_process() {
+    for line in io::stdin().lines() {
+        let order: Order = serde_json::from_str(&line.expect("text")).expect("an order");
+        let event = File::open(order.event).expect("the event can be read");
+        let mut command = Command::new(order.program);
+        command
+            .args(order.arguments)
+            .env_clear()
+            .env("HOME", order.home)
+            .env("HOLDPOINT_CONFIG", order.config)
+            .current_dir(order.directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let measured = run(command, event).expect("the program runs");
+        println!("{}", serde_json::to_string(&measured).expect("numbers and text"));
+    }
 }
 
 fn run(mut command: Command, mut event: File) -> io::Result<Measured> {

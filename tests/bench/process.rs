@@ -24,6 +24,7 @@ use clap::Parser as _;
 
 use random::Random;
 use report::Report;
+use rows::Which;
 
 const HOLDPOINT: &str = env!("CARGO_BIN_EXE_holdpoint");
 
@@ -54,9 +55,11 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let mut given = std::env::args_os().skip(1);
-    if given.next().is_some_and(|first| first == measure::MODE) {
-        measure::small_process(given);
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == measure::MODE)
+    {
+        measure::small_process();
         return ExitCode::SUCCESS;
     }
     let arguments = Arguments::parse();
@@ -86,7 +89,16 @@ fn measure(arguments: &Arguments, published: Option<PathBuf>) {
         None => println!("NOT MEASURED: the published build, which has not been made"),
     }
     let mut random = Random::new();
-    let (rows, gates) = rows::measure_all(&programs, rounds, arguments.growth, &mut random);
+    let which = if arguments.growth {
+        Which::Growth
+    } else {
+        Which::All
+    };
+    let (rows, gates) = rows::measure_all(&programs, rounds, which, &mut random);
+    let alone = match which {
+        Which::All => rows::measure_all(&programs, rounds, Which::Alone, &mut random).0,
+        _ => Vec::new(),
+    };
     let cadences = if arguments.growth { &[] } else { cadences };
     let captures = cadences
         .iter()
@@ -95,6 +107,7 @@ fn measure(arguments: &Arguments, published: Option<PathBuf>) {
     let together = (!arguments.growth && !arguments.quick).then(together::measure);
     let report = Report {
         rows,
+        alone,
         gates,
         captures,
         together,

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Report {
     /// Whole processes; the first are those that the others are compared with.
     pub(crate) rows: Vec<Row>,
+    /// Some of them again, without the others in between.
+    #[serde(default)]
+    pub(crate) alone: Vec<Row>,
     /// What the gate takes of them.
     pub(crate) gates: Vec<Gate>,
     /// Captures, by cadence.
@@ -125,13 +128,9 @@ impl Report {
     /// Prints both tables, beside those of an earlier run where there is one.
     pub(crate) fn print(&self, earlier: Option<&Self>) {
         println!("## Whole processes, from start to end\n");
-        let bases = &self.rows[..self.rows.first().map_or(0, |row| row.ratios.len())];
-        let mut heads: Vec<String> = ["process", "runs", "median", "p10–p90"].map(String::from).into();
-        heads.extend(bases.iter().map(|base| format!("× {}", base.name)));
-        heads.extend(["CPU", "minor faults", "peak memory", "aim", "earlier × empty"].map(String::from));
-        let old = |row: &Row| earlier?.rows.iter().find(|other| other.name == row.name);
-        let rows = self.rows.iter().map(|row| row.cells(old(row)));
-        print_table(&heads, rows, earlier.is_some());
+        print_rows(&self.rows, earlier.map(|report| report.rows.as_slice()));
+        println!("\n## Back to back: these rows alone, so that caches are warm\n");
+        print_rows(&self.alone, earlier.map(|report| report.alone.as_slice()));
 
         println!(
             "\n## The gate's share (signature, digests, and whose the compiled code is; aimed at: less than 25 %)\n"
@@ -170,6 +169,20 @@ impl Report {
             together.print();
         }
     }
+}
+
+/// Prints rows, the first of which are those that all are compared with.
+fn print_rows(rows: &[Row], earlier: Option<&[Row]>) {
+    let bases = &rows[..rows.first().map_or(0, |row| row.ratios.len())];
+    let mut heads: Vec<String> = ["process", "runs", "median", "p10–p90"].map(String::from).into();
+    heads.extend(bases.iter().map(|base| format!("× {}", base.name)));
+    heads.extend(["CPU", "minor faults", "peak memory", "aim", "earlier × empty"].map(String::from));
+    let old = |row: &Row| earlier?.iter().find(|other| other.name == row.name);
+    print_table(
+        &heads,
+        rows.iter().map(|row| row.cells(old(row))),
+        earlier.is_some(),
+    );
 }
 
 /// Prints a table, without its last column where nothing earlier is known.

@@ -1,5 +1,6 @@
 //! The rows: whole processes, each beside empty ones, in random order round by round.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use crate::empty;
 use crate::growth;
 use crate::installed::{self, Installed};
-use crate::measure::{Measured, measure_as};
+use crate::measure::{Launcher, Measured};
 use crate::random::Random;
 use crate::report::{Gate, Row, Spread};
 use crate::support::{World, before, chmod};
@@ -42,11 +43,23 @@ pub(crate) struct Subject {
     runs: Vec<(usize, Measured)>,
 }
 
+/// Which rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// One of everything.
+    All,
+    /// Only those of which something is wanted, with the shipped policy, and what they are compared with: then every cache
+    /// is warm with what they need.
+    Alone,
+    /// Those with much of something.
+    Growth,
+}
+
 /// Measures all rows, of each program: what stands before its rows' names, and where it is.
 pub(crate) fn measure_all(
     programs: &[(&str, PathBuf)],
     rounds: usize,
-    growth: bool,
+    which: Which,
     random: &mut Random,
 ) -> (Vec<Row>, Vec<Gate>) {
     let world = World::with_zvm(INSTANT);
@@ -54,18 +67,33 @@ pub(crate) fn measure_all(
     world.configure("session.tell = false");
     let world = Rc::new(world);
     let mut subjects = bases(&world);
+    if which == Which::Alone {
+        // Nothing large in between.
+        subjects.retain(|subject| subject.every == 1);
+    }
     let bases = subjects.len();
-    if growth {
-        for (label, program) in programs {
-            subjects.extend(growth::subjects(label, program));
-        }
+    let policies = if which == Which::All {
+        installed::all()
     } else {
-        let policies = installed::all();
-        for (label, program) in programs {
-            subjects.extend(hooks(label, program, &world));
-            subjects.extend(policies.iter().map(|policy| with_policy(label, program, policy)));
+        Vec::new()
+    };
+    for (label, program) in programs {
+        match which {
+            Which::All => {
+                subjects.extend(hooks(label, program, &world));
+                subjects.extend(policies.iter().map(|policy| with_policy(label, program, policy)));
+            }
+            Which::Alone => {
+                subjects.extend(
+                    hooks(label, program, &world)
+                        .into_iter()
+                        .filter(|row| row.aim.is_some()),
+                );
+            }
+            Which::Growth => subjects.extend(growth::subjects(label, program)),
         }
     }
+    let mut launchers = BTreeMap::new();
     for round in 0..WARM_UP + rounds {
         let mut order: Vec<&mut Subject> = subjects
             .iter_mut()
@@ -74,7 +102,10 @@ pub(crate) fn measure_all(
         random.shuffle(&mut order);
         for subject in order {
             subject.renew(round);
-            let measured = subject.run();
+            let launcher = launchers
+                .entry(subject.user)
+                .or_insert_with(|| Launcher::start(subject.user));
+            let measured = subject.run(launcher);
             if round >= WARM_UP {
                 subject.runs.push((round, measured));
             }
@@ -127,8 +158,8 @@ impl Subject {
         }
     }
 
-    fn run(&self) -> Measured {
-        let measured = measure_as(self.user, &self.world, &self.event, &self.program, self.arguments);
+    fn run(&self, launcher: &mut Launcher) -> Measured {
+        let measured = launcher.measure(&self.world, &self.event, &self.program, self.arguments);
         let answered = match self.says {
             None => measured.stdout.is_empty(),
             Some(says) => measured.stdout.contains(says),
@@ -284,6 +315,10 @@ fn hooks(label: &str, program: &Path, world: &Rc<World>) -> Vec<Subject> {
     let shadow = Rc::new(with_shadow());
     let name = format!("{label}read-only call, with a shadow");
     subjects.push(Subject::new(name, &shadow, program, &read_only()));
+    let recorded = World::without_zvm();
+    recorded.configure("record.enabled = true");
+    let name = format!("{label}read-only call, recorded");
+    subjects.push(Subject::new(name, &Rc::new(recorded), program, &read_only()));
     subjects
 }
 

@@ -60,7 +60,7 @@ fn a_machines_installation_guards_a_user_who_wants_it_looser() {
          echo \"== layered\"; {HOLDPOINT} hook < {unknown}; echo; echo \"==\"\n\
          echo \"== doctor\"; {HOLDPOINT} doctor --json --config /etc/holdpoint/config.toml || true; echo \"==\"\n\
          {HOLDPOINT} init --uninstall --level managed\n\
-         echo \"== left\"; ls /etc/claude-code; echo \"==\"",
+         echo \"== left\"; ls /etc/claude-code | wc -l; echo \"==\"",
         password = file("password"),
         ca = file("ca.pem"),
         change = file("change"),
@@ -98,5 +98,5 @@ fn a_machines_installation_guards_a_user_who_wants_it_looser() {
         .filter(|finding| finding["severity"] == "broken")
         .collect();
     assert!(broken.is_empty(), "{broken:#?}");
-    assert_eq!(part(told, "left").trim(), "", "{told}");
+    assert_eq!(part(told, "left").trim(), "0", "{told}");
 }
