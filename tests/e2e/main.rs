@@ -31,6 +31,8 @@ mod house;
 mod init;
 #[cfg(unix)]
 mod installation;
+#[cfg(unix)]
+mod kept_shadow;
 #[cfg(target_os = "linux")]
 mod managed;
 mod panics;
