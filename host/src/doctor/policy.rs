@@ -52,9 +52,6 @@ fn troubles(root: &std::path::Path, trust: &Trust, config: &Policy, now: UtcTime
         // Said by the load.
         Err(_) => return Vec::new(),
     };
-    if store.history().is_ok_and(|history| history.is_empty()) {
-        return Vec::new();
-    }
     let grants = config.grants();
     store.troubles(&Admission {
         trust,

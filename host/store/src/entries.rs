@@ -254,7 +254,7 @@ impl Revoked {
         trust.stored.policies.extend(&self.policies);
         let is_revoked = |key: &&TrustedKey| self.names(&key.id) || self.names(&key.public.id().to_string());
         let keys = trust.keys.iter().filter(is_revoked);
-        let keys: Vec<_> = keys.map(|key| key.public.clone()).collect();
+        let keys: Vec<_> = keys.map(|key| key.public).collect();
         trust.stored.keys.extend(keys);
         Cow::Owned(trust)
     }

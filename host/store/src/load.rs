@@ -193,7 +193,8 @@ impl Store {
                 fallback,
                 in_force: kept.facts,
             }),
-            Ok((_, None)) => {}
+            // Where nothing was ever put in force, it is not this store that says what decides.
+            Ok((_, None)) | Err(LoadError::Nothing) => {}
             Err(error) => troubles.push(Trouble::Unusable(error.to_string())),
         }
         match self.later_troubles(admission) {

@@ -31,7 +31,7 @@ pub enum Revocation {
     /// It is not loaded any more, and every call is denied until another is put in force.
     InForce {
         /// What going back would put in force.
-        way_back: Option<Facts>,
+        way_back: Option<Box<Facts>>,
     },
 }
 
@@ -72,7 +72,7 @@ impl Store {
             return Ok(Revocation::Elsewhere);
         };
         Ok(if self.is_revoked(&active.facts(), &revoked, admission) {
-            let way_back = self.way_back(&active, admission);
+            let way_back = self.way_back(&active, admission).map(Box::new);
             Revocation::InForce { way_back }
         } else {
             Revocation::Elsewhere

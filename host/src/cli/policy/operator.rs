@@ -105,12 +105,7 @@ pub(super) fn list(config: &Policy, json: bool) -> Done {
             )
         }
     };
-    // A store in which nothing was put in force is no trouble: the shipped policy decides.
-    let troubles: Vec<String> = troubles
-        .iter()
-        .filter(|_| !history.is_empty())
-        .map(ToString::to_string)
-        .collect();
+    let troubles: Vec<String> = troubles.iter().map(ToString::to_string).collect();
     if json {
         let policies: Vec<_> = kept
             .iter()
@@ -166,6 +161,8 @@ fn told(entry: &Entry) -> String {
     let mut line = format!("{} {}", entry.at, json!(entry.what).as_str().unwrap_or_default());
     if let (Some(name), Some(version)) = (&entry.name, &entry.version) {
         line.push_str(&format!(" {name} {version}"));
+    } else if let Some(digest) = &entry.digest {
+        line.push_str(&format!(" {digest}"));
     }
     let key = match (&entry.key_name, &entry.key) {
         (Some(name), Some(id)) => Some(format!("{name} ({id})")),
