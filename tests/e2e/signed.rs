@@ -104,6 +104,10 @@ fn what_the_store_revoked_would_not_be_let_in() {
     let second = house.install(named("denies-for-nothing"), "1.1.0");
     let third = house.sign(named("passes"), "1.2.0", "team.pem");
     house.fails(&["revoke", "1.2.0"], "holdpoint policy inspect FILE");
+    house.fails(
+        &["revoke", &house.at("component.wasm")],
+        "signed it has another digest",
+    );
     let told = house.done(&["revoke", &third]);
     assert!(told.contains("is revoked") && !told.contains("denied"), "{told}");
     let told = house.done(&["revoke", "1.1.0"]);

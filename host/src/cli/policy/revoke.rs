@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use holdpoint_artifact::inspect;
+use holdpoint_artifact::{Facts, Signature, Version, inspect};
 use holdpoint_store::{Revocation, Store, StoreError, Target, Which, title};
 
 use super::operator::Gatekeeper;
@@ -53,7 +53,7 @@ impl Gatekeeper {
             return Ok(found);
         }
         if Path::new(what).is_file() {
-            return file(Path::new(what));
+            return self.file(Path::new(what));
         }
         Err(format!(
             "'{what}' is neither a digest, nor a key that the configuration trusts, nor a version that is installed, nor a \
@@ -72,15 +72,12 @@ impl Gatekeeper {
     }
 
     /// The installed policy of this version.
-    fn kept(
-        &self,
-        version: &holdpoint_artifact::Version,
-    ) -> Result<Option<(Target, String)>, Box<dyn Error>> {
+    fn kept(&self, version: &Version) -> Result<Option<(Target, String)>, Box<dyn Error>> {
         let kept = match Store::open(&self.root) {
             Err(StoreError::NoStore(_)) => Vec::new(),
             store => store?.all(&Which::Version(version.clone()))?,
         };
-        let one_of = |facts: &holdpoint_artifact::Facts| format!("{} {}", title(facts), facts.digest);
+        let one_of = |facts: &Facts| format!("{} {}", title(facts), facts.digest);
         match kept.as_slice() {
             [] => Ok(None),
             [facts] => Ok(Some((Target::Policy(facts.digest), one_of(facts)))),
@@ -94,17 +91,19 @@ impl Gatekeeper {
             }
         }
     }
-}
 
-/// The policy in a file, whether it would be let in or not.
-fn file(path: &Path) -> Result<(Target, String), Box<dyn Error>> {
-    let bytes = read(path)?;
-    let inspection = inspect(
-        &bytes,
-        &holdpoint_artifact::Trust::default(),
-        &runtime::contract(&[]),
-        now(),
-    );
-    let digest = inspection.digest.ok_or_else(|| about(path, "is no policy"))?;
-    Ok((Target::Policy(digest), format!("{} ({digest})", path.display())))
+    /// The policy in a file, whether it would be let in or not.
+    fn file(&self, path: &Path) -> Result<(Target, String), Box<dyn Error>> {
+        let bytes = read(path)?;
+        let inspection = inspect(&bytes, &self.trust, &runtime::contract(&[]), now());
+        let digest = inspection.digest.ok_or_else(|| about(path, "is no policy"))?;
+        // Its manifest comes with the signature, and another digest with that.
+        if inspection.signers.is_empty() && self.trust.signature == Signature::Required {
+            return Err(about(
+                path,
+                "is not signed, and signed it has another digest; name the signed file",
+            ));
+        }
+        Ok((Target::Policy(digest), format!("{} ({digest})", path.display())))
+    }
 }
