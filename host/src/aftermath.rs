@@ -75,7 +75,7 @@ pub fn follow(witness: Witness, config: &Config, deadline: Instant, code: ExitCo
         return;
     };
     if config.record.enabled
-        && let Err(cause) = decided.record(config)
+        && let Err(cause) = decided.record(config, code)
     {
         let entry = hook::entry(
             &decided.call.session_id,
@@ -120,8 +120,10 @@ impl Decided {
         })
     }
 
-    fn record(&self, config: &Config) -> Result<(), String> {
+    fn record(&self, config: &Config, code: ExitCode) -> Result<(), String> {
         let answered = match self.verdict.clone() {
+            // Also where no receipt could be had for the verdict, or nobody took the answer to it.
+            _ if code == ExitCode::BLOCKED => "deny",
             Ok(verdict) => config
                 .ask
                 .resolve(verdict, self.call.permission_mode.as_deref())
@@ -200,7 +202,12 @@ impl Decided {
     }
 
     fn line(&self, config: &Config, opinion: &Opinion) -> Vec<u8> {
-        let named = || format!("{:?}", config.policy.shadow());
+        let named = || {
+            config
+                .policy
+                .shadow()
+                .map_or_else(String::new, |shadow| shadow.to_string())
+        };
         let shown = |text: &str| text::clean_line(text, LONGEST_REASON);
         let unforeseen = opinion.unforeseen.iter().take(MOST_KEPT);
         let captures = opinion.captures.iter().take(MOST_KEPT);

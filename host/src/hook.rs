@@ -289,6 +289,11 @@ fn deliver(
         entry,
         awaited,
     } = decision;
+    // The same call, should its answer find nobody.
+    let call = entry.as_ref().map_or_else(
+        || self::entry("", "", ""),
+        |told| self::entry(&told.session, &told.call, &told.tool),
+    );
     if let Some(mut entry) = entry {
         (entry.ms.read, entry.ms.total) = (milliseconds(read), milliseconds(started.elapsed()));
         if let Err(trouble) = append(config, entry) {
@@ -307,7 +312,7 @@ fn deliver(
     let _ = io::stderr().write_all(&answer.stderr);
     match hand_over(&answer.stdout) {
         Ok(()) => answer.code,
-        Err(error) if awaited => undelivered(&error, config),
+        Err(error) if awaited => undelivered(&error, config, call),
         // A note that nobody waited for: the tally counts without it.
         Err(_) => answer.code,
     }
@@ -325,13 +330,13 @@ fn hand_over(object: &[u8]) -> io::Result<()> {
 }
 
 /// The harness did not take the answer. Only the exit code is left to say that the call must not run.
-fn undelivered(error: &io::Error, config: &Result<Config, ConfigError>) -> ExitCode {
+fn undelivered(error: &io::Error, config: &Result<Config, ConfigError>, call: Entry) -> ExitCode {
     let fault = Fault::new(
         FaultKind::Answer,
         format!("the answer cannot be written ({error})"),
     );
     let _ = io::stderr().write_all(format!("{}\n", fault.reason()).as_bytes());
-    let _ = append(config, entry("", "", "").failed("deny", fault.kind, &fault.cause));
+    let _ = append(config, call.failed("deny", fault.kind, &fault.cause));
     ExitCode::BLOCKED
 }
 

@@ -59,6 +59,46 @@ fn packed_and_signed(house: &House) -> (String, Value) {
 }
 
 #[test]
+fn what_a_policy_knows_is_told_by_lines() {
+    let house = House::new();
+    let (signed, _) = packed_and_signed(&house);
+    let told = house.done(&["inspect", &signed]);
+    for line in ["\nservers     1: tickets\n", "\ntools       guest 1, read 2\n"] {
+        assert!(told.contains(line), "{told}");
+    }
+    let told = house.done(&["inspect", "shipped"]);
+    assert!(told.contains("\nloads       yes\n"), "{told}");
+    for verb in [
+        &["inspect", "shiped"][..],
+        &["pack", "shiped", "--catalog", "x", "--out", "y"],
+    ] {
+        house.fails(verb, "the policy inside this program is called shipped");
+    }
+}
+
+#[test]
+fn what_packs_says_what_comes_next_and_what_two_files_say() {
+    let house = House::new();
+    fs::create_dir(house.world.path("catalogs")).unwrap();
+    for file in ["tickets.toml", "more.toml"] {
+        fs::write(house.world.path("catalogs").join(file), TICKETS).unwrap();
+    }
+    let (folder, out) = (house.at("catalogs"), house.at("packed.wasm"));
+    let pack = ["pack", "shipped", "--catalog", &folder, "--out", &out];
+    let told = house.done(&pack);
+    for words in [
+        "note: tickets/get_ticket and 2 more: in more.toml and in tickets.toml; the stricter entry counts",
+        "test it: holdpoint test ",
+        "--key KEY.pem --name NAME --version 1.0.0 --out",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let starred = TICKETS.replace("'list_tickets'", "'list_*'");
+    fs::write(house.world.path("catalogs/more.toml"), starred).unwrap();
+    house.fails(&pack, "the tool `list_*` holds a `*`");
+}
+
+#[test]
 fn packed_catalogs_decide() {
     let house = House::new();
     if !with_real_compiler(&house.world) {
@@ -119,7 +159,10 @@ fn a_new_policy_has_all_that_it_is_built_from() {
     let cases: toml::Table = read("cases/my-guard.toml").parse().unwrap();
     assert_eq!(cases["case"].as_array().unwrap().len(), 2);
     assert!(read("src/lib.rs").contains("impl Guest for Policy"));
-    house.fails(&["new", "my-guard"], "my-guard");
+    house.fails(
+        &["new", "my-guard"],
+        "my-guard: is there already and is not overwritten",
+    );
     for name in ["", "Guard", "9guard", "a/b", "-x", "a_b"] {
         let outcome = house.policy(&["new", "--", name]);
         assert_eq!(outcome.code, Some(3), "{name}: {outcome:?}");

@@ -197,6 +197,10 @@ fn what_is_not_as_a_case_says_is_told_and_ends_with_1() {
         ),
         ("fault = 'trap'", "the verdict is pass and not fault"),
         (
+            "verdict = 'pass'\nholds = ['one']\nlacks = ['7180']",
+            "       \"7180\" stands in what is said\n",
+        ),
+        (
             "verdict = 'pass'\ncalls = ['find-vms-by-name(web01)', 'capture(DB-id)']",
             "    find-vms-by-name(web01)\n         - capture(DB-id)\n         + capture(WEB-id)",
         ),

@@ -102,6 +102,14 @@ fn a_file_that_others_may_write_is_refused() {
         assert_unusable(&world, &outcome, &[&command]);
     }
     let world = World::without_zvm();
+    // Nobody would do well to change the mode of that.
+    let mut command = world.command(HOLDPOINT);
+    command.args(["policy", "list", "--config", "/dev/null"]);
+    let outcome = run(command, b"");
+    assert!(
+        outcome.stderr.contains("/dev/null is no regular file"),
+        "{outcome:?}"
+    );
     world.write_private("own.toml", "");
     chmod(&world.path("own.toml"), 0o666);
     world.configure(&format!(

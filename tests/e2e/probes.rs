@@ -95,3 +95,27 @@ fn inspect_tells_what_one_decision_costs() {
         "{text}"
     );
 }
+
+#[test]
+fn what_is_not_signed_yet_is_tried_without_what_is_required() {
+    let bench = Bench::new();
+    let policy = bench.policy(named("passes"));
+    let case = "event.tool_name = 'Bash'\nevent.tool_input.command = 'ls'\nexpect.verdict = 'pass'\n";
+    let case = bench.write("cases/one.toml", case);
+    let records = bench.write("records.jsonl", "");
+    for rule in ["required", "not-required"] {
+        bench.world.configure_bare(&format!(
+            "policy.signature = '{rule}'\npolicy.require = {{ name = 'guard', version = '1.4.0' }}\n"
+        ));
+        for arguments in [
+            &["test", &policy, &case][..],
+            &["replay", &policy, &records],
+            &["policy", "check", &policy],
+            &["policy", "inspect", &policy, "--run"],
+        ] {
+            let outcome = bench.run(arguments);
+            assert_eq!(outcome.code, Some(0), "{arguments:?}: {outcome:?}");
+            assert!(outcome.stderr.contains("without policy.require"), "{outcome:?}");
+        }
+    }
+}

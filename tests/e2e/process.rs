@@ -281,7 +281,12 @@ fn an_answer_that_cannot_be_delivered_blocks() {
                 "{outcome:?}"
             );
         }
-        assert_eq!(world.log().last().unwrap()["fault"], "answer");
+        let line = world.log().pop().unwrap();
+        assert_eq!(
+            (&line["fault"], &line["tool"]),
+            (&json!("answer"), &asked()["tool_name"]),
+            "{line}"
+        );
     }
 }
 

@@ -127,6 +127,9 @@ fn what_the_shadow_said_is_summed_up() {
         policy.compiled,
         "log.largest_bytes = 900",
     );
+    let named = world.path("shadow.wasm");
+    let waits = format!("the shadow, {}, has seen no call yet\n", named.display());
+    assert_eq!(summed(&world, &[]).stdout, waits);
     for event in [asked(), silent(), asked(), denied()] {
         world.hook(HOLDPOINT, &event);
     }
@@ -158,4 +161,29 @@ fn a_shadow_that_cannot_be_named_so_is_a_fault_of_the_configuration() {
         world.configure(line);
         assert_denies(&world.hook(HOLDPOINT, &silent()), words);
     }
+}
+
+#[test]
+fn a_shadow_that_cannot_be_loaded_is_named_as_it_is_configured_and_doctor_says_why() {
+    let world = World::without_zvm();
+    let policy = named("passes");
+    shadow(&world, policy.component, policy.compiled, "");
+    let doctor = || {
+        let mut command = world.command(HOLDPOINT);
+        command.args(["doctor", "--offline", "--json"]);
+        let told: Value = serde_json::from_str(&run(command, b"").stdout).unwrap();
+        let findings = told["findings"].as_array().unwrap().clone();
+        let mut of_shadow = findings.into_iter().filter(|one| one["check"] == "policy.shadow");
+        of_shadow.next().unwrap()
+    };
+    assert_eq!(doctor()["severity"], "good");
+    std::fs::remove_file(world.path("shadow.cwasm")).unwrap();
+    let finding = doctor();
+    assert_eq!(finding["severity"], "caution", "{finding}");
+    let mend = finding["mend"].as_str().unwrap();
+    assert!(mend.starts_with("holdpoint-compile "), "{finding}");
+    world.hook(HOLDPOINT, &silent());
+    let line = world.log().pop().unwrap();
+    let path = world.path("shadow.wasm").display().to_string();
+    assert_eq!(line["shadow"]["policy"], path.as_str(), "{line}");
 }

@@ -80,7 +80,7 @@ fn a_policy_is_made_checked_installed_replaced_and_taken_back() {
     assert!(house.done(&["revoke", "team"]).contains("every call is denied"));
     house.denies_everything("'team', which is revoked");
     house.fails(&["install", &second], "'team', which is revoked");
-    house.fails(&["revoke", "taem"], "neither a digest nor a key");
+    house.fails(&["revoke", "taem"], "neither a digest, nor a key");
 
     let list = house.list();
     assert_eq!(list["policies"].as_array().unwrap().len(), 2);
@@ -95,6 +95,76 @@ fn a_policy_is_made_checked_installed_replaced_and_taken_back() {
         text.contains("revoke guard 1.0.0") && text.contains("because a hole") && text.contains("trouble: "),
         "{text}"
     );
+}
+
+#[test]
+fn what_the_store_revoked_would_not_be_let_in() {
+    let house = House::new();
+    let first = house.install(named("passes"), "1.0.0");
+    let second = house.install(named("denies-for-nothing"), "1.1.0");
+    let third = house.sign(named("passes"), "1.2.0", "team.pem");
+    house.fails(&["revoke", "1.2.0"], "holdpoint policy inspect FILE");
+    house.fails(
+        &["revoke", &house.at("component.wasm")],
+        "signed it has another digest",
+    );
+    let told = house.done(&["revoke", &third]);
+    assert!(told.contains("is revoked") && !told.contains("denied"), "{told}");
+    let told = house.done(&["revoke", "1.1.0"]);
+    assert!(told.contains("guard 1.1.0 sha256:"), "{told}");
+    assert!(
+        told.contains("go back to guard 1.0.0: holdpoint policy rollback"),
+        "{told}"
+    );
+    for file in [&second, &third] {
+        house.fails(&["verify", file], "is revoked in this host's store");
+        let told = house.done(&["inspect", file]);
+        assert!(told.contains("no: the policy sha256:"), "{told}");
+    }
+    house.denies_everything("or go back: holdpoint policy rollback");
+    house.done(&["verify", &first]);
+    house.done(&["rollback"]);
+    house.decides("silence", "guard 1.0.0");
+}
+
+#[test]
+fn a_key_is_revoked_whatever_it_is_called() {
+    let house = House::new();
+    let file = house.install(named("passes"), "1.0.0");
+    let told = house.done(&["revoke", "team"]);
+    assert!(told.contains("that another key signed"), "{told}");
+    let public = |name: &str| house.at(&format!("{name}.pem.pub"));
+    let key = |table: &str, file: &str| format!("policy.keys.{table}.public_file = '{file}'\n");
+    house.world.configure_bare(&key("renamed", &public("team")));
+    house.denies_everything("'renamed', which is revoked in this host's store");
+    house.fails(&["verify", &file], "'renamed', which is revoked");
+    assert_eq!(house.list()["policies"][0]["revoked"], true);
+
+    // The name is free for another key.
+    house.done(&["keygen", &house.at("other.pem")]);
+    house.world.configure_bare(&key("team", &public("other")));
+    let second = house.sign(named("passes"), "1.1.0", "other.pem");
+    house.done(&["install", &second]);
+    house.decides("silence", "guard 1.1.0");
+}
+
+#[test]
+fn the_way_back_from_the_first_policy_is_told() {
+    let house = House::new();
+    // A revocation alone puts nothing in force, and breaks nothing.
+    let digest = format!("sha256:{}", "0".repeat(64));
+    house.done(&["revoke", &digest]);
+    let told = house.done(&["list"]);
+    assert!(told.contains(&format!("revoke {digest}")), "{told}");
+    assert!(
+        told.contains("the shipped policy decides") && !told.contains("trouble"),
+        "{told}"
+    );
+    house.install(named("passes"), "1.0.0");
+    house.fails(&["rollback"], "guard 1.0.0 is the first policy");
+    house.fails(&["rollback", "1.0"], "three numbers, as 1.4.0");
+    house.configure("policy.require.version = '1.0'");
+    house.fails(&["list"], "three numbers, as 1.4.0");
 }
 
 #[test]
@@ -170,7 +240,14 @@ fn a_private_key_is_its_owners_alone() {
     let house = House::new();
     let (key, public) = (house.world.path("team.pem"), house.world.path("team.pem.pub"));
     assert_eq!((mode(&key), mode(&public)), (0o600, 0o644));
-    house.fails(&["keygen", &house.at("team.pem")], "team.pem");
+    house.fails(
+        &["keygen", &house.at("team.pem")],
+        "team.pem: is there already and is not overwritten",
+    );
+    house.fails(
+        &["keygen", &house.at("x.pem"), "--passphrase-env", "NOWHERE"],
+        "which should hold the passphrase, is not set",
+    );
     let component = house.at("component.wasm");
     fs::write(&component, named("passes").component).unwrap();
     let out = house.at("out.wasm");
@@ -190,6 +267,8 @@ fn a_private_key_is_its_owners_alone() {
         arguments.extend(more);
         house.policy(&arguments)
     };
+    let outcome = sign(&house.at("team.pem.pub"), &[]);
+    assert!(outcome.stderr.contains("this is a public key"), "{outcome:?}");
     for open in [0o644, 0o640, 0o604, 0o622] {
         chmod(&key, open);
         let outcome = sign(&house.at("team.pem"), &[]);

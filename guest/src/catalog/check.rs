@@ -42,6 +42,10 @@ pub fn prepare(mut catalog: Catalog) -> Result<Catalog, String> {
         require(!group.names.is_empty(), || "a group has no names".into())?;
         for name in group.names.iter() {
             require(!name.is_empty(), || "a tool's name is empty".into())?;
+            // It would match nothing, and whoever wrote it meant it to match much.
+            require(!name.contains('*'), || {
+                format!("the tool `{name}` holds a `*`, which stands for nothing in a name: list each tool")
+            })?;
             require(seen.insert(normalise(name)), || {
                 format!("the tool `{name}` stands twice")
             })?;

@@ -12,7 +12,7 @@ use crate::sections::{self, Malformed};
 use crate::signature::{Entry, Signatures};
 use crate::text::shown;
 use crate::time::UtcTime;
-use crate::trust::{Signature, Trust, TrustedKey};
+use crate::trust::{RevokedIn, Signature, Trust, TrustedKey};
 
 /// The largest file that is looked at, in bytes. A component with a Python interpreter in it has 18 MB.
 pub const LARGEST: usize = 64 * 1024 * 1024;
@@ -193,8 +193,8 @@ fn signer_of<'t>(
 /// Whether a key's signatures count now.
 pub(crate) fn counts(key: &TrustedKey, trust: &Trust, now: UtcTime) -> Result<(), Refusal> {
     let id = || key.id.clone();
-    if trust.revokes(&key.public) {
-        return Err(Refusal::RevokedKey { key: id() });
+    if let Some(place) = trust.revokes(&key.public) {
+        return Err(Refusal::RevokedKey { key: id(), place });
     }
     match (key.not_before, key.not_after) {
         (Some(from), _) if now < from => Err(Refusal::KeyNotYetValid { key: id(), from }),
@@ -206,18 +206,20 @@ pub(crate) fn counts(key: &TrustedKey, trust: &Trust, now: UtcTime) -> Result<()
 /// An operator may have taken a digest from `sha256sum`, so a revocation may also name the file. Hashing it a second
 /// time is for those alone who revoke something.
 fn not_revoked(bytes: &[u8], digest: Digest, trust: &Trust) -> Result<(), Refusal> {
-    if trust.revoked_policies.is_empty() {
+    let lists = [
+        (&trust.revoked_policies, RevokedIn::Configuration),
+        (&trust.stored.policies, RevokedIn::Store),
+    ];
+    if lists.iter().all(|(list, _)| list.is_empty()) {
         return Ok(());
     }
     let file = Digest::of(bytes);
-    match trust
-        .revoked_policies
-        .iter()
-        .find(|revoked| [digest, file].contains(revoked))
-    {
-        Some(&digest) => Err(Refusal::RevokedPolicy { digest }),
-        None => Ok(()),
+    for (list, place) in lists {
+        if let Some(&digest) = list.iter().find(|revoked| [digest, file].contains(revoked)) {
+            return Err(Refusal::RevokedPolicy { digest, place });
+        }
     }
+    Ok(())
 }
 
 /// So that the manifest's digest is a fact and not a claim, wherever it is written down.

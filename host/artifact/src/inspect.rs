@@ -24,6 +24,12 @@ const MOST_NAMES: usize = 256;
 /// The largest catalog summary that is parsed, in bytes.
 const LARGEST_SUMMARY: usize = 256 * 1024;
 
+/// The most lines that one thing of a catalog's summary takes, and the most things of it that are told.
+const MOST_LINES: usize = 8;
+
+/// How long such a line may be, in characters.
+const WIDTH: usize = 100;
+
 /// Everything that can be told of a file. What the file itself says is true only as far as `refusal` is none.
 #[derive(Debug, Clone, Serialize)]
 pub struct Inspection {
@@ -252,14 +258,68 @@ impl fmt::Display for Import {
     }
 }
 
+/// A line or more for the digest and for each thing that the summary says. What a policy's makers wrote is bounded and
+/// escaped: this is printed before anybody trusts it.
 impl fmt::Display for CatalogSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.digest)?;
         match &self.summary {
+            Some(Value::Object(said)) => {
+                for (key, value) in said.iter().take(MOST_LINES) {
+                    write!(f, "\n{:<12}", shown(key))?;
+                    wrapped(f, &words(value))?;
+                }
+                Ok(())
+            }
             Some(summary) => write!(f, " {}", shown(&summary.to_string())),
             None => Ok(()),
         }
     }
+}
+
+/// A list with how many it has, a table as its keys with their values; each part fit to be printed.
+fn words(value: &Value) -> Vec<String> {
+    let plain = |value: &Value| match value {
+        Value::String(text) => shown(text),
+        other => shown(&other.to_string()),
+    };
+    let with_commas = |mut words: Vec<String>| {
+        let last = words.len().saturating_sub(1);
+        words[..last].iter_mut().for_each(|word| word.push(','));
+        words
+    };
+    match value {
+        Value::Array(items) => {
+            let mut words = with_commas(items.iter().map(plain).collect());
+            words.insert(0, format!("{}:", items.len()));
+            words
+        }
+        Value::Object(entries) => {
+            let entry = |(key, value): (&String, &Value)| format!("{} {}", shown(key), plain(value));
+            with_commas(entries.iter().map(entry).collect())
+        }
+        other => vec![plain(other)],
+    }
+}
+
+/// Words on lines that end where others begin, indented as the first.
+fn wrapped(f: &mut fmt::Formatter<'_>, words: &[String]) -> fmt::Result {
+    let (mut width, mut lines) = (12, 1);
+    for (at, word) in words.iter().enumerate() {
+        let length = word.chars().count() + 1;
+        if at > 0 && width + length > WIDTH {
+            if lines == MOST_LINES {
+                return write!(f, " … and {} more", words.len() - at);
+            }
+            write!(f, "\n{:12}", "")?;
+            (width, lines) = (12, lines + 1);
+        } else if at > 0 {
+            f.write_str(" ")?;
+        }
+        f.write_str(word)?;
+        width += length;
+    }
+    Ok(())
 }
 
 fn line(f: &mut fmt::Formatter<'_>, what: &str, value: impl fmt::Display) -> fmt::Result {

@@ -35,4 +35,4 @@ pub use crate::place::{LARGEST_DATA, PlaceError, put_data};
 pub use crate::refusal::Refusal;
 pub use crate::sign::{SignError, catalog_of, sign, with_catalog, with_manifest};
 pub use crate::time::{NotATime, UtcTime};
-pub use crate::trust::{Required, Signature, Trust, TrustedKey};
+pub use crate::trust::{Required, RevokedIn, Signature, StoreRevocations, Trust, TrustedKey};

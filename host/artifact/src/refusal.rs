@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::gate::LARGEST;
 use crate::manifest::ManifestError;
 use crate::time::UtcTime;
-use crate::trust::Required;
+use crate::trust::{Required, RevokedIn};
 
 /// Why a policy's file does not pass the gate, and what to do about it. Names and ids that come from the file are
 /// escaped and cut, and fit to be printed.
@@ -94,10 +94,14 @@ pub enum Refusal {
         key: Option<String>,
     },
     /// By a key that counts no more.
-    #[error("the file is signed by the key '{key}', which is revoked: get it signed by a current key")]
+    #[error(
+        "the file is signed by the key '{key}', which is revoked in {place}: get it signed by a current key"
+    )]
     RevokedKey {
         /// The id of the trusted key.
         key: String,
+        /// Where.
+        place: RevokedIn,
     },
     /// By a key that does not count yet.
     #[error(
@@ -121,10 +125,12 @@ pub enum Refusal {
         until: UtcTime,
     },
     /// This very policy is revoked.
-    #[error("the policy {digest} is revoked in this host's configuration: install another version")]
+    #[error("the policy {digest} is revoked in {place}: install another version")]
     RevokedPolicy {
-        /// The entry of the configuration.
+        /// The entry.
         digest: Digest,
+        /// Where that stands.
+        place: RevokedIn,
     },
     /// Signed without a manifest.
     #[error("the file has no manifest: sign it with `holdpoint policy sign`, which puts one in")]

@@ -73,6 +73,34 @@ impl fmt::Display for Required {
     }
 }
 
+/// What the host's store knows to be revoked, beside what its configuration says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StoreRevocations {
+    /// Whose signatures count no more.
+    pub keys: Vec<PublicKey>,
+    /// Policies that are refused whoever signed them, as in [`Trust::revoked_policies`].
+    pub policies: Vec<Digest>,
+}
+
+/// Where something is revoked, so that nobody looks for it in the wrong place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RevokedIn {
+    /// In the host's configuration.
+    Configuration,
+    /// In the host's store.
+    Store,
+}
+
+/// In a sentence: `revoked in this host's configuration`.
+impl fmt::Display for RevokedIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Configuration => "this host's configuration",
+            Self::Store => "this host's store (holdpoint policy list)",
+        })
+    }
+}
+
 /// Whom the host trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trust {
@@ -83,15 +111,19 @@ pub struct Trust {
     /// Policies that are refused whoever signed them: a policy's digest, which holds however often it is signed anew,
     /// or the digest of a whole file.
     pub revoked_policies: Vec<Digest>,
+    /// What the store revokes on top of that.
+    pub stored: StoreRevocations,
     /// Which policy it has to be.
     pub required: Required,
 }
 
 impl Trust {
-    /// Whether any entry revokes this key.
-    pub(crate) fn revokes(&self, key: &PublicKey) -> bool {
-        self.keys
-            .iter()
-            .any(|listed| listed.revoked && listed.public == *key)
+    /// Where this key is revoked, if it is: by any entry.
+    pub fn revokes(&self, key: &PublicKey) -> Option<RevokedIn> {
+        let mut listed = self.keys.iter();
+        if listed.any(|listed| listed.revoked && listed.public == *key) {
+            return Some(RevokedIn::Configuration);
+        }
+        self.stored.keys.contains(key).then_some(RevokedIn::Store)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use holdpoint_artifact::{Admitted, Digest, Facts, Refusal, Signature, UtcTime, gate};
+use holdpoint_artifact::{Admitted, Digest, Facts, Refusal, Required, Signature, Trust, UtcTime, gate};
 use holdpoint_engine::{METERED_MAGIC, code_of};
 use holdpoint_store::Failed;
 use thiserror::Error;
@@ -107,28 +107,44 @@ impl Subject {
     }
 }
 
+/// By the hook's gate. What is not signed yet has no name and no version either, so it is tried without what the
+/// configuration requires of both.
 fn admit(bytes: &[u8], path: &Path, config: &Policy) -> Result<(Facts, Option<String>), SubjectError> {
-    let (mut trust, grants) = (config.trust()?, config.grants());
+    let (trust, grants) = (config.trust()?, config.grants());
     let contract = runtime::contract(&grants);
     let now = UtcTime::from(std::time::SystemTime::now());
-    let mut remark = None;
-    let mut admitted = gate(bytes, &trust, &contract, now);
-    if matches!(admitted, Err(Refusal::Unsigned)) {
-        trust.signature = Signature::NotRequired;
-        admitted = gate(bytes, &trust, &contract, now);
-        remark = Some(format!(
-            "{} is not signed: it is tried here all the same, and no hook would load it",
-            path.display()
-        ));
+    let refused = match gate(bytes, &trust, &contract, now) {
+        Ok(admitted) => return Ok((admitted.into_facts(), None)),
+        Err(refusal @ (Refusal::Unsigned | Refusal::OtherPolicy { .. })) => refusal,
+        Err(refusal) => return Err(refusal_of(path, refusal)),
+    };
+    let unsigned = Trust {
+        signature: Signature::NotRequired,
+        required: Required::default(),
+        ..trust.clone()
+    };
+    match gate(bytes, &unsigned, &contract, now).map(Admitted::into_facts) {
+        Ok(facts) if facts.signer.is_none() => Ok((facts, Some(remark(path, &trust)))),
+        Ok(_) => Err(refusal_of(path, refused)),
+        Err(refusal) => Err(refusal_of(path, refusal)),
     }
-    match admitted.map(Admitted::into_facts) {
-        Ok(facts) => Ok((facts, remark)),
-        Err(refusal) => Err(LoadError::Refused {
-            path: path.to_owned(),
-            refusal: Box::new(refusal),
-        }
-        .into()),
-    }
+}
+
+fn refusal_of(path: &Path, refusal: Refusal) -> SubjectError {
+    let (path, refusal) = (path.to_owned(), Box::new(refusal));
+    LoadError::Refused { path, refusal }.into()
+}
+
+fn remark(path: &Path, trust: &Trust) -> String {
+    let without = if trust.required.is_something() {
+        ", without policy.require"
+    } else {
+        ""
+    };
+    format!(
+        "{} is not signed: it is tried here all the same{without}, and no hook would load it",
+        path.display()
+    )
 }
 
 /// The counting code of these bytes: kept from the last time, else made now.

@@ -4,6 +4,7 @@ mod author;
 mod new;
 mod operator;
 mod pack;
+mod revoke;
 mod trials;
 
 use std::error::Error;
@@ -16,6 +17,7 @@ use clap::{Args, Subcommand};
 use holdpoint_artifact::{
     Inspection, LARGEST, PublicKey, Signature, Trust, TrustedKey, UtcTime, Version, gate, inspect,
 };
+use holdpoint_store::{Store, StoreError};
 use serde::Serialize;
 
 use crate::config::{self, ConfigError, Places, Policy};
@@ -90,7 +92,7 @@ enum Verb {
     /// Tells everything about a file before anything of it runs, and whether it would load here.
     #[command(after_help = "Example:\n  holdpoint policy inspect guard-1.4.0.wasm --json")]
     Inspect {
-        /// The policy.
+        /// The policy: a file, or `shipped`.
         file: PathBuf,
         /// Runs it once, on the bench, and tells what that cost.
         #[arg(long)]
@@ -134,10 +136,10 @@ enum Verb {
         /// A version, or a digest.
         to: Option<String>,
     },
-    /// Revokes a policy by its digest, or everything that a key signed by the key's name.
+    /// Revokes a policy, or everything that a key signed. Nothing takes that back.
     #[command(after_help = "Example:\n  holdpoint policy revoke team --why 'the laptop was stolen'")]
     Revoke {
-        /// The digest, or the key.
+        /// A policy: its digest, its file or an installed version. Or a key: its name in the configuration, or its id.
         what: String,
         /// Why, for the history.
         #[arg(long, default_value = "")]
@@ -169,8 +171,8 @@ struct Sign {
     /// The policy's name: lower-case letters, digits and dashes.
     #[arg(long)]
     name: String,
-    /// The policy's version, by which one is newer than another.
-    #[arg(long)]
+    /// The policy's version, by which one is newer than another: three numbers, as 1.4.0.
+    #[arg(long, value_parser = version)]
     version: Version,
     /// The last second at which it is to be used, for example 2027-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME")]
@@ -244,7 +246,7 @@ impl PolicyArguments {
                 file,
                 key: None,
                 json,
-            } => verify(&file, &configured()?.trust()?, &configured()?, json),
+            } => verify(&file, &trusted_here(&configured()?)?, &configured()?, json),
             Verb::Verify {
                 file,
                 key: Some(key),
@@ -268,7 +270,7 @@ impl PolicyArguments {
             } => operator::install(&configured()?, &file, allow_downgrade),
             Verb::List { json } => operator::list(&configured()?, json),
             Verb::Rollback { to } => operator::rollback(&configured()?, to.as_deref()),
-            Verb::Revoke { what, why } => operator::revoke(&configured()?, &what, &why),
+            Verb::Revoke { what, why } => revoke::revoke(&configured()?, &what, &why),
             Verb::Pull {
                 reference,
                 allow_downgrade,
@@ -315,25 +317,76 @@ fn verify(file: &Path, trust: &Trust, config: &Policy, json: bool) -> Done {
 }
 
 fn show(file: &Path, config: &Policy, json: bool) -> Done {
-    let (bytes, grants) = (read(file)?, config.grants());
-    let inspection: Inspection = inspect(&bytes, &config.trust()?, &runtime::contract(&grants), now());
+    let inspection = inspection(file, config)?;
     if json {
         return print_json(&inspection);
     }
     print(&format!("{inspection}\n"))
 }
 
+/// What can be told of a policy's file, or of the policy inside this program, which needs no signature.
+fn inspection(file: &Path, config: &Policy) -> Result<Inspection, Box<dyn Error>> {
+    let (mut trust, grants) = (trusted_here(config)?, config.grants());
+    if file == Path::new(SHIPPED) {
+        trust.signature = Signature::NotRequired;
+    }
+    let bytes = read_named(file)?;
+    Ok(inspect(&bytes, &trust, &runtime::contract(&grants), now()))
+}
+
+/// Whom this host trusts: what its store has revoked counts, as it does where a policy is installed or loaded.
+fn trusted_here(config: &Policy) -> Result<Trust, Box<dyn Error>> {
+    let trust = config.trust()?;
+    match config.store().map(|root| Store::open(&root)) {
+        None | Some(Err(StoreError::NoStore(_))) => Ok(trust),
+        Some(store) => Ok(store?.trust_of(&trust)?.into_owned()),
+    }
+}
+
 fn now() -> UtcTime {
     SystemTime::now().into()
 }
 
+/// What the commands call the policy inside this program.
+const SHIPPED: &str = "shipped";
+
+/// Reads the policy that a command line names: a file's, or the one inside this program.
+pub(super) fn read_named(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    if path == Path::new(SHIPPED) {
+        return Ok(pack::SHIPPED.to_vec());
+    }
+    // A word that is no file's name is most likely that word, misspelt.
+    let is_word = path.components().count() == 1 && path.extension().is_none();
+    read(path).map_err(|error| {
+        if is_word && !path.exists() {
+            format!("{error}; the policy inside this program is called {SHIPPED}").into()
+        } else {
+            error
+        }
+    })
+}
+
 /// Reads a file; of one that is far too large to be a policy, only so much that this is seen.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes))
         .map_err(|error| about(path, error))?;
     Ok(bytes)
+}
+
+/// What keeps a new file from being made.
+pub(super) fn not_made(path: &Path, error: &io::Error) -> Box<dyn Error> {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => about(path, "is there already and is not overwritten"),
+        _ => about(path, error),
+    }
+}
+
+/// A version on a command line.
+fn version(text: &str) -> Result<Version, String> {
+    text.parse()
+        .map_err(|_| "a version is three numbers, as 1.4.0".to_owned())
 }
 
 /// An error with the file that it is about.

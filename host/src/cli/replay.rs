@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use super::policy::not_made;
 use super::trial::{failed, subject};
 use crate::bench::bench::Bench;
 use crate::bench::compare::Change;
@@ -178,7 +179,7 @@ impl CaseArguments {
             None => io::stdout().write_all(case.as_bytes())?,
             Some(path) => fs::File::create_new(path)
                 .and_then(|mut file| file.write_all(case.as_bytes()))
-                .map_err(|error| format!("{}: {error}", path.display()))?,
+                .map_err(|error| not_made(path, &error))?,
         }
         Ok(())
     }

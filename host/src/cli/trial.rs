@@ -61,7 +61,7 @@ pub(super) fn subject(policy: &Path, config: Option<&Path>) -> Result<Subject, B
     if policy == "shipped" {
         return Ok(Subject::shipped(&config)?);
     }
-    let subject = Subject::file(policy, &super::policy::read(policy)?, &config)?;
+    let subject = Subject::file(policy, &super::policy::read_named(policy)?, &config)?;
     if let Some(remark) = &subject.remark {
         writeln!(io::stderr(), "holdpoint: {remark}")?;
     }

@@ -138,8 +138,12 @@ pub(super) fn read_private(path: &Path) -> Result<String, ConfigError> {
     let file = fs::File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if crate::private::writable_by_others(&metadata) {
-        return Err(ConfigError::Exposed {
-            path: path.to_owned(),
+        let path = path.to_owned();
+        // The mode of a device or a folder is not what has to be mended.
+        return Err(if metadata.is_file() {
+            ConfigError::Exposed { path }
+        } else {
+            ConfigError::NoFile { path }
         });
     }
     std::io::read_to_string(file).map_err(unreadable)

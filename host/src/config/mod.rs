@@ -155,6 +155,12 @@ pub enum ConfigError {
         /// The operating system's words.
         cause: std::io::Error,
     },
+    /// Something else than a file lies there, and others can write it.
+    #[error("{path} is no regular file, and others may write it; name a file")]
+    NoFile {
+        /// The path.
+        path: PathBuf,
+    },
     /// Somebody else could have written a file.
     #[error(
         "{path} may be written by others, who could switch the guard off; mend it with: chmod go-w {path}"

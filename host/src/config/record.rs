@@ -1,5 +1,6 @@
 //! What is kept of decisions for policies to come, and which of these looks on.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use holdpoint_artifact::Digest;
@@ -84,6 +85,16 @@ pub enum Shadow {
     File(PathBuf),
     /// A policy that is kept in the store.
     Kept(Digest),
+}
+
+/// As the configuration names it.
+impl fmt::Display for Shadow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Kept(digest) => digest.fmt(f),
+        }
+    }
 }
 
 impl Policy {

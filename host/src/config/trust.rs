@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
-use holdpoint_artifact::{PublicKey, Required, Signature, Trust, TrustedKey, UtcTime, Version};
-use serde::Deserialize;
+use holdpoint_artifact::{
+    PublicKey, Required, Signature, StoreRevocations, Trust, TrustedKey, UtcTime, Version,
+};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::layers::{data_directory, read_private};
 use super::{ConfigError, Policy};
@@ -24,7 +27,16 @@ pub enum SignatureRule {
 #[serde(deny_unknown_fields, default)]
 pub struct Require {
     name: Option<String>,
+    #[serde(deserialize_with = "version")]
     version: Option<Version>,
+}
+
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Version>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let version = text.parse();
+    version
+        .map(Some)
+        .map_err(|_| D::Error::custom(format!("'{text}' is no version: three numbers, as 1.4.0")))
 }
 
 /// A key that may sign policies.
@@ -61,6 +73,7 @@ impl Policy {
                 .map(|(id, key)| key.trusted(id))
                 .collect::<Result<_, _>>()?,
             revoked_policies: self.revoked.clone(),
+            stored: StoreRevocations::default(),
             required: self.required(),
         })
     }

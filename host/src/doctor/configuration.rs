@@ -162,6 +162,7 @@ fn unusable(error: &ConfigError) -> Finding {
         ConfigError::Exposed { path } => finding
             .mended_by(format!("chmod go-w {}", path.display()))
             .repaired_by(without_write(path)),
+        ConfigError::NoFile { path } => finding.mended_by(format!("name a file and not {}", path.display())),
         ConfigError::Unreadable { path, .. } | ConfigError::Invalid { path, .. } => {
             finding.mended_by(format!("edit {}", path.display()))
         }

@@ -6,8 +6,8 @@ use holdpoint_artifact::{Trust, TrustedKey, UtcTime};
 use holdpoint_store::{Admission, Store, StoreError, Trouble};
 
 use super::finding::{Finding, Repair};
-use crate::config::Policy;
-use crate::policy::{Identity, LoadError, load};
+use crate::config::{Policy, Shadow};
+use crate::policy::{Identity, LoadError, load, load_shadow};
 use crate::runtime;
 
 /// From so long before its end on, something is said to end soon.
@@ -17,6 +17,8 @@ const SOON: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 pub(super) struct Facts {
     pub(super) loaded: Result<Identity, LoadError>,
     pub(super) troubles: Vec<Trouble>,
+    /// The candidate that looks on, where one is configured.
+    pub(super) shadow: Option<(Shadow, Result<Identity, LoadError>)>,
     pub(super) keys: Vec<TrustedKey>,
     pub(super) now: UtcTime,
 }
@@ -33,6 +35,10 @@ impl Facts {
         Self {
             loaded: load(config).map(|loaded| loaded.identity),
             troubles,
+            shadow: config.shadow().and_then(|shadow| {
+                let loaded = load_shadow(config).transpose()?;
+                Some((shadow, loaded.map(|loaded| loaded.identity)))
+            }),
             keys: trust.map(|trust| trust.keys).unwrap_or_default(),
             now,
         }
@@ -46,9 +52,6 @@ fn troubles(root: &std::path::Path, trust: &Trust, config: &Policy, now: UtcTime
         // Said by the load.
         Err(_) => return Vec::new(),
     };
-    if store.history().is_ok_and(|history| history.is_empty()) {
-        return Vec::new();
-    }
     let grants = config.grants();
     store.troubles(&Admission {
         trust,
@@ -65,6 +68,12 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
         Ok(identity) => findings.extend(of_loaded(identity, facts)),
         Err(error) => findings.push(unusable(error)),
     }
+    findings.extend(
+        facts
+            .shadow
+            .as_ref()
+            .map(|(shadow, loaded)| of_shadow(shadow, loaded)),
+    );
     for trouble in &facts.troubles {
         match trouble {
             // Both are said by the load.
@@ -80,6 +89,21 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
         }
     }
     findings
+}
+
+fn of_shadow(shadow: &Shadow, loaded: &Result<Identity, LoadError>) -> Finding {
+    match loaded {
+        Ok(identity) => Finding::good("policy.shadow", format!("{identity} looks on")),
+        Err(error) => Finding::caution(
+            "policy.shadow",
+            format!("{shadow} (policy.shadow): {error}"),
+            "the candidate is asked nothing; what is decided does not change",
+        )
+        .mended_by(match error {
+            LoadError::NotCompiled { path } => format!("holdpoint-compile {}", path.display()),
+            _ => "a candidate that this host would load, in policy.shadow; or take that out".into(),
+        }),
+    }
 }
 
 fn of_loaded(identity: &Identity, facts: &Facts) -> Vec<Finding> {

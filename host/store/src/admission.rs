@@ -41,14 +41,6 @@ impl Admission<'_> {
 
     /// The configuration's trust without what the store knows to be revoked.
     pub(crate) fn trust_but(&self, revoked: &Revoked) -> Cow<'_, Trust> {
-        if revoked.policies.is_empty() && revoked.keys.is_empty() {
-            return Cow::Borrowed(self.trust);
-        }
-        let mut trust = self.trust.clone();
-        trust.revoked_policies.extend(&revoked.policies);
-        for key in &mut trust.keys {
-            key.revoked |= revoked.names(&key.id) || revoked.names(&key.public.id().to_string());
-        }
-        Cow::Owned(trust)
+        revoked.applied_to(self.trust)
     }
 }

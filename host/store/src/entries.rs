@@ -1,9 +1,10 @@
 //! What is said of a policy and of what happened to it: the values on disk.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::SystemTime;
 
-use holdpoint_artifact::{Digest, Facts, Manifest, UtcTime, Version};
+use holdpoint_artifact::{Digest, Facts, Manifest, Trust, TrustedKey, UtcTime, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::files::FORMAT;
@@ -117,9 +118,12 @@ pub struct Entry {
     /// Its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
-    /// Its key's id, or the one that was revoked.
+    /// What the operator called its key; of a key that was revoked, its own id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// What the operator called the key that was revoked, for those who read this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_name: Option<String>,
     /// Why it failed, or was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -137,6 +141,7 @@ impl Entry {
             name: None,
             version: None,
             key: None,
+            key_name: None,
             why: None,
         }
     }
@@ -237,5 +242,20 @@ pub(crate) struct Revoked {
 impl Revoked {
     pub(crate) fn names(&self, key: &str) -> bool {
         self.keys.iter().any(|id| id == key)
+    }
+
+    /// This trust, without what is revoked here. A key is meant by its own id; an entry that is an operator's name, as an
+    /// earlier release wrote it, means the key that is called so now.
+    pub(crate) fn applied_to<'t>(&self, trust: &'t Trust) -> Cow<'t, Trust> {
+        if self.policies.is_empty() && self.keys.is_empty() {
+            return Cow::Borrowed(trust);
+        }
+        let mut trust = trust.clone();
+        trust.stored.policies.extend(&self.policies);
+        let is_revoked = |key: &&TrustedKey| self.names(&key.id) || self.names(&key.public.id().to_string());
+        let keys = trust.keys.iter().filter(is_revoked);
+        let keys: Vec<_> = keys.map(|key| key.public).collect();
+        trust.stored.keys.extend(keys);
+        Cow::Owned(trust)
     }
 }

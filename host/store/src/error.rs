@@ -63,6 +63,17 @@ pub enum StoreError {
     /// There is no way back.
     #[error("no earlier policy is known to go back to; name one: holdpoint policy rollback VERSION")]
     NoWayBack,
+    /// Nothing else was ever in force.
+    #[error(
+        "{title} is the first policy that was put in force, so there is none to go back to; to return to the shipped one, \
+         remove the store's folder {store} (and policy.require from the configuration)"
+    )]
+    First {
+        /// What is in force.
+        title: String,
+        /// The store.
+        store: PathBuf,
+    },
 }
 
 impl StoreError {

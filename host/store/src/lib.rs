@@ -34,6 +34,7 @@ mod load;
 mod lock;
 mod owner;
 pub mod pull;
+mod revoking;
 #[cfg(test)]
 mod stopped;
 mod store;
@@ -44,4 +45,5 @@ pub use crate::compiled::{Build, Code, Compiler, Failed, Hold, Recompile, read_c
 pub use crate::entries::{Entry, What, Who, title};
 pub use crate::error::StoreError;
 pub use crate::load::{Fallback, LoadError, Loaded, Trouble};
-pub use crate::store::{Change, ChangeError, Changed, Kept, Store, Target, Which};
+pub use crate::revoking::{Revocation, Target};
+pub use crate::store::{Change, ChangeError, Changed, Kept, Store, Which};

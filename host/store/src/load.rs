@@ -54,8 +54,19 @@ pub enum LoadError {
     Deactivated(String),
     /// The gate turns the active policy away (it expired, it was revoked, its key is trusted no more). That is a
     /// decision and no accident, so nothing else takes its place by itself.
-    #[error("the policy in force was refused: {0} (install another, or go back: holdpoint policy rollback)")]
-    Refused(#[from] Refusal),
+    #[error(
+        "the policy in force was refused: {refusal} (install another{})",
+        if *way_back { ", or go back: holdpoint policy rollback" } else { "" }
+    )]
+    Refused {
+        /// Why.
+        refusal: Refusal,
+        /// Whether what was in force before it would be let in.
+        way_back: bool,
+    },
+    /// The gate turns another kept policy away.
+    #[error("the policy was refused: {0}")]
+    NotLetIn(Refusal),
     /// The active policy is broken, and so is every one before it.
     #[error("the policy in force is broken ({0}), and there is no good one before it; install it again")]
     Broken(String),
@@ -182,7 +193,8 @@ impl Store {
                 fallback,
                 in_force: kept.facts,
             }),
-            Ok((_, None)) => {}
+            // Where nothing was ever put in force, it is not this store that says what decides.
+            Ok((_, None)) | Err(LoadError::Nothing) => {}
             Err(error) => troubles.push(Trouble::Unusable(error.to_string())),
         }
         match self.later_troubles(admission) {
@@ -223,7 +235,9 @@ impl Store {
         admission: &Admission<'_>,
         build: &Build<'_>,
     ) -> Result<Loaded, LoadError> {
-        Ok(self.with_code(self.admitted(policy, admission)??, build))
+        let kept = self.admitted(policy, admission)?;
+        let kept = kept.map_err(LoadError::NotLetIn)?;
+        Ok(self.with_code(kept, build))
     }
 
     fn with_code(&self, kept: LetIn, build: &Build<'_>) -> Loaded {
@@ -246,7 +260,11 @@ impl Store {
             return Err(before.map_or(LoadError::Nothing, |entry| LoadError::Deactivated(entry.title())));
         };
         let why = match self.admitted(activation.facts.digest, admission) {
-            Ok(admitted) => return Ok((admitted?, None)),
+            Ok(Ok(admitted)) => return Ok((admitted, None)),
+            Ok(Err(refusal)) => {
+                let way_back = self.way_back(&activation, admission).is_some();
+                return Err(LoadError::Refused { refusal, way_back });
+            }
             Err(error @ (StoreError::Damaged { .. } | StoreError::Io { .. })) => error.to_string(),
             Err(error) => return Err(error.into()),
         };

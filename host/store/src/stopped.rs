@@ -89,9 +89,11 @@ fn a_rollback() {
 
 #[test]
 fn a_revocation() {
-    let steps = stop_everywhere("1.1.0", "1.1.0", |store, _| {
+    let steps = stop_everywhere("1.1.0", "1.1.0", |store, team| {
         let other = holdpoint_artifact::Digest::of(b"another policy");
-        let done = store.revoke(&Target::Policy(other), "a try").is_ok();
+        let done = store
+            .revoke(&Target::Policy(other), "a try", &team.admission())
+            .is_ok();
         let told = store
             .history()
             .unwrap()

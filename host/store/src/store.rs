@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::admission::Admission;
 use crate::compiled::{Build, Compiler, Failed};
 use crate::disk;
-use crate::entries::{Activation, Entry, KeptFacts, Revoked, What, follows, title, version};
+use crate::entries::{Activation, Entry, KeptFacts, What, follows, title, version};
 use crate::error::StoreError;
 use crate::files::{FORMAT, Files};
 use crate::load::LetIn;
@@ -55,9 +55,8 @@ pub enum ChangeError {
     Refused(#[from] Refusal),
     /// It does not follow what is in force.
     #[error(
-        "{} is not newer than {}, which is in force; where that is meant, say so with --allow-downgrade",
-        title(.offered),
-        title(.in_force)
+        "{}, which is in force; where that is meant, say so with --allow-downgrade",
+        does_not_follow(.offered, .in_force)
     )]
     Downgrade {
         /// What was to be installed.
@@ -82,15 +81,6 @@ pub enum Which {
     Version(Version),
 }
 
-/// What is revoked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// One policy, by its digest.
-    Policy(Digest),
-    /// Everything that a key signed, by the key's id.
-    Key(String),
-}
-
 /// A policy in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
@@ -98,7 +88,7 @@ pub struct Kept {
     pub facts: Facts,
     /// Whether it is the one that was put in force.
     pub active: bool,
-    /// Whether it or its key is revoked in the store.
+    /// Whether it or its key is revoked, in the store or in the configuration.
     pub revoked: bool,
     /// When it was put in force last, by whom and from where; none where it never was.
     pub last: Option<Entry>,
@@ -255,7 +245,7 @@ impl Store {
         let activation = self.files.activation()?;
         let target = match (to, &activation) {
             (Some(which), _) => self.find(which)?,
-            (None, Some(active)) => *active.earlier.first().ok_or(StoreError::NoWayBack)?,
+            (None, Some(active)) => *active.earlier.first().ok_or_else(|| self.no_way_back(active))?,
             (None, None) => return Err(StoreError::NoWayBack.into()),
         };
         let LetIn {
@@ -279,44 +269,23 @@ impl Store {
         })
     }
 
-    /// Revokes a policy or a key in this store, on top of what the configuration revokes. What is in force does not
-    /// change; where that is revoked now, it is not loaded any more, and every call is denied until another is put in
-    /// force. Answers whether that is so.
-    ///
-    /// # Errors
-    ///
-    /// Where the store cannot be written.
-    pub fn revoke(&self, target: &Target, why: &str) -> Result<bool, StoreError> {
-        let _lock = self.write()?;
-        let mut revoked = self.files.revoked()?;
-        let mut entry = Entry::now(What::Revoke).because(why);
-        match target {
-            Target::Policy(digest) => {
-                if let Some(kept) = self.files.facts(*digest).ok().flatten() {
-                    entry = entry.of(&kept.facts());
-                }
-                entry.digest = Some(*digest);
-                push_new(&mut revoked.policies, *digest);
-            }
-            Target::Key(id) => {
-                entry.key = Some(id.clone());
-                push_new(&mut revoked.keys, id.clone());
-            }
-        }
-        self.files.write_revoked(&revoked)?;
-        self.files.append(&entry)?;
-        let active = self.files.activation()?.map(|activation| activation.facts());
-        Ok(active.is_some_and(|facts| is_revoked(&facts, &revoked)))
-    }
-
     /// Everything that is kept, in the order in which it was put in force last.
     ///
     /// # Errors
     ///
     /// Where the store cannot be read.
-    pub fn list(&self) -> Result<Vec<Kept>, StoreError> {
-        let active = self.files.activation()?.map(|activation| activation.facts.digest);
+    pub fn list(&self, admission: &Admission<'_>) -> Result<Vec<Kept>, StoreError> {
         let revoked = self.files.revoked()?;
+        let mut list = self.kept()?;
+        for kept in &mut list {
+            kept.revoked = self.is_revoked(&kept.facts, &revoked, admission);
+        }
+        Ok(list)
+    }
+
+    /// The same without whether it is revoked, which the files have to be read for.
+    pub(crate) fn kept(&self) -> Result<Vec<Kept>, StoreError> {
+        let active = self.files.activation()?.map(|activation| activation.facts.digest);
         let history = self.history()?;
         let mut list = Vec::new();
         for digest in self.files.kept()? {
@@ -329,7 +298,7 @@ impl Store {
                 .rposition(|entry| entry.puts_in_force() && entry.digest == Some(digest));
             let kept = Kept {
                 active: active == Some(digest),
-                revoked: is_revoked(&facts, &revoked),
+                revoked: false,
                 last: last.map(|at| history[at].clone()),
                 facts,
             };
@@ -423,11 +392,8 @@ impl Store {
     }
 
     fn find(&self, which: &Which) -> Result<Digest, StoreError> {
-        let kept = self.list()?;
-        let found = kept.iter().rev().find(|kept| match which {
-            Which::Digest(digest) => kept.facts.digest == *digest,
-            Which::Version(version) => self::version(&kept.facts) == Some(version),
-        });
+        let kept = self.kept()?;
+        let found = kept.iter().rev().find(|kept| which.means(&kept.facts));
         found
             .map(|kept| kept.facts.digest)
             .ok_or_else(|| StoreError::Unknown(which.to_string()))
@@ -448,13 +414,23 @@ impl Store {
     }
 }
 
-fn is_revoked(facts: &Facts, revoked: &Revoked) -> bool {
-    revoked.policies.contains(&facts.digest) || facts.signer.as_ref().is_some_and(|key| revoked.names(key))
+/// Why one policy does not take the place of another.
+fn does_not_follow(offered: &Facts, in_force: &Facts) -> String {
+    let (new, old) = (title(offered), title(in_force));
+    match (&offered.manifest, &in_force.manifest) {
+        (Some(ours), Some(theirs)) if ours.name != theirs.name => {
+            format!("{new} is another policy and no newer version of {old}")
+        }
+        _ => format!("{new} is not newer than {old}"),
+    }
 }
 
-fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
-    if !list.contains(&item) {
-        list.push(item);
+impl Which {
+    pub(crate) fn means(&self, facts: &Facts) -> bool {
+        match self {
+            Self::Digest(digest) => facts.digest == *digest,
+            Self::Version(version) => self::version(facts) == Some(version),
+        }
     }
 }
 

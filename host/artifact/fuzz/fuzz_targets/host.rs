@@ -37,5 +37,6 @@ pub fn trust(signature: Signature) -> Trust {
             revoked: false,
         }],
         revoked_policies: Vec::new(),
+        stored: holdpoint_artifact::StoreRevocations::default(),
     }
 }

@@ -51,6 +51,7 @@ pub(crate) fn trust() -> Trust {
         signature: Signature::Required,
         keys: vec![trusted(&KEY)],
         revoked_policies: Vec::new(),
+        stored: holdpoint_artifact::StoreRevocations::default(),
         required: Required::default(),
     }
 }

@@ -1,8 +1,8 @@
 //! What passes, and each refusal with a file made for it.
 
 use holdpoint_artifact::{
-    CATALOG_SECTION, Digest, KeyPair, LARGEST, MANIFEST_SECTION, Manifest, Refusal, Required, Trust,
-    TrustedKey, Version, gate, sign, with_manifest,
+    CATALOG_SECTION, Digest, KeyPair, LARGEST, MANIFEST_SECTION, Manifest, Refusal, Required, RevokedIn,
+    Trust, TrustedKey, Version, gate, sign, with_manifest,
 };
 
 use crate::file::*;
@@ -182,7 +182,10 @@ fn a_revoked_policy_stays_revoked_when_it_is_signed_anew() {
         revoked_policies: vec![Digest::of(b"another"), facts.digest],
         ..with_keys([trusted(&KEY), trusted(&other)])
     };
-    let refusal = Refusal::RevokedPolicy { digest: facts.digest };
+    let refusal = Refusal::RevokedPolicy {
+        digest: facts.digest,
+        place: RevokedIn::Configuration,
+    };
     assert_eq!(pass(&signed(), &trust).unwrap_err(), refusal);
     let resigned = sign(&component(), &manifest(), &other).unwrap();
     assert_eq!(pass(&resigned, &trust).unwrap_err(), refusal);
@@ -197,7 +200,10 @@ fn a_file_is_revoked_by_the_digest_that_sha256sum_prints() {
     };
     assert_eq!(
         pass(&signed(), &trust).unwrap_err(),
-        Refusal::RevokedPolicy { digest }
+        Refusal::RevokedPolicy {
+            digest,
+            place: RevokedIn::Configuration,
+        }
     );
 }
 
@@ -296,7 +302,10 @@ fn the_order_decides_which_refusal_is_told() {
     };
     assert_eq!(
         pass(&expired, &revoking).unwrap_err(),
-        Refusal::RevokedPolicy { digest }
+        Refusal::RevokedPolicy {
+            digest,
+            place: RevokedIn::Configuration,
+        }
     );
     assert!(matches!(refused(&expired), Refusal::Expired { .. }));
     let future = sign(

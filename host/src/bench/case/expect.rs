@@ -14,11 +14,12 @@ pub(super) fn problems(expect: &Expect, performance: &Performance) -> Vec<String
         problems.push(format!("the case does not foresee what was asked:\n  {asked}"));
     }
     let text = performance.text();
-    problems.extend(verdict(expect, performance, text));
-    problems.extend(parts(&expect.holds, text, "what is said"));
+    let mut said = verdict(expect, performance, text);
+    said.extend(missing(&expect.holds, text, "what is said"));
     for part in expect.lacks.iter().filter(|part| text.contains(*part)) {
-        problems.push(format!("{part:?} stands in what is said: {text:?}"));
+        said.push(format!("{part:?} stands in what is said"));
     }
+    problems.extend(with_text(said, text));
     problems.extend(calls(expect, performance));
     problems.extend(tags(expect, performance));
     let lines = performance.asking.lines.join("\n");
@@ -41,7 +42,7 @@ fn verdict(expect: &Expect, performance: &Performance, text: &str) -> Vec<String
         (wanted, _) => wanted,
     };
     if let Some(wanted) = wanted.map(VerdictWord::word).filter(|wanted| *wanted != word) {
-        problems.push(format!("the verdict is {word} and not {wanted}: {text:?}"));
+        problems.push(format!("the verdict is {word} and not {wanted}"));
     }
     if let Some(wanted) = &expect.fault {
         match &performance.verdict {
@@ -55,16 +56,28 @@ fn verdict(expect: &Expect, performance: &Performance, text: &str) -> Vec<String
         }
     }
     if expect.silent && (word != "pass" || !text.is_empty()) {
-        problems.push(format!("the policy does not pass in silence: {word} {text:?}"));
+        problems.push(format!("the policy does not pass in silence: {word}"));
     }
     problems
 }
 
 fn parts(parts: &[String], text: &str, place: &str) -> Vec<String> {
+    with_text(missing(parts, text, place), text)
+}
+
+fn missing(parts: &[String], text: &str, place: &str) -> Vec<String> {
     let missing = parts.iter().filter(|part| !text.contains(*part));
     missing
-        .map(|part| format!("{part:?} does not stand in {place}: {text:?}"))
+        .map(|part| format!("{part:?} does not stand in {place}"))
         .collect()
+}
+
+/// With the text that they all are about, said once: at the first, which is what a CI server shows.
+fn with_text(mut problems: Vec<String>, text: &str) -> Vec<String> {
+    if let Some(first) = problems.first_mut() {
+        first.push_str(&format!(": {text:?}"));
+    }
+    problems
 }
 
 fn calls(expect: &Expect, performance: &Performance) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize as _;
@@ -113,16 +114,78 @@ fn read_file(path: &Path, name: &str) -> Result<Vec<Case>, CaseError> {
     };
     let tables = apart(&text).map_err(invalid)?;
     let several = tables.len() > 1;
+    let written = Written::of(&text);
     let mut cases: Vec<Case> = Vec::new();
     for (number, table) in tables.into_iter().enumerate() {
+        let called = table.get("name").and_then(toml::Value::as_str).map(str::to_owned);
         let case = case(table, path, name, several)
-            .map_err(|cause| invalid(format!("case {}: {cause}", number + 1)))?;
+            .map_err(|cause| invalid(written.blamed(number, called.as_deref(), &cause)))?;
         if cases.iter().any(|other| other.name == case.name) {
             return Err(invalid(format!("two cases are called '{}'", case.name)));
         }
         cases.push(case);
     }
     Ok(cases)
+}
+
+/// A case file's lines, to say where something stands: once the parts are joined, nothing of them knows it.
+struct Written<'t> {
+    lines: Vec<&'t str>,
+    /// Where each case begins; none where the file is one.
+    cases: Vec<usize>,
+}
+
+impl<'t> Written<'t> {
+    fn of(text: &'t str) -> Self {
+        let lines: Vec<&str> = text.lines().collect();
+        let begins = |(_, line): &(usize, &&str)| line.trim_start().starts_with("[[case]]");
+        let cases = lines
+            .iter()
+            .enumerate()
+            .filter(begins)
+            .map(|(at, _)| at)
+            .collect();
+        Self { lines, cases }
+    }
+
+    /// What is wrong, with the case and the line. An unknown key that only the common part has is no case's fault.
+    fn blamed(&self, number: usize, name: Option<&str>, cause: &str) -> String {
+        let end = self.lines.len();
+        let begin = self.cases.get(number).copied().unwrap_or(0);
+        let own = begin..self.cases.get(number + 1).copied().unwrap_or(end);
+        let common = 0..self.cases.first().copied().unwrap_or(0);
+        let key = cause
+            .strip_prefix("unknown field `")
+            .and_then(|rest| rest.split_once('`'))
+            .map(|(key, _)| key);
+        let line_in = |mut lines: Range<usize>| {
+            let key = key?;
+            lines.find(|&at| has_key(self.lines[at], key)).map(|at| at + 1)
+        };
+        let in_own = line_in(own);
+        if in_own.is_none()
+            && let Some(line) = line_in(common)
+        {
+            return format!("line {line}, which counts for every case: {cause}");
+        }
+        let called = name.map(|name| format!(" '{name}'")).unwrap_or_default();
+        format!(
+            "case {}{called}, line {}: {cause}",
+            number + 1,
+            in_own.unwrap_or(begin + 1)
+        )
+    }
+}
+
+/// Whether a line of TOML has this key, as far as can be seen without reading it: the word, before a `=`, a `.` or a `]`.
+fn has_key(line: &str, key: &str) -> bool {
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    line.match_indices(key).any(|(at, _)| {
+        let after = line[at + key.len()..]
+            .trim_start_matches(['"', '\''])
+            .trim_start();
+        !line[..at].ends_with(is_word) && after.starts_with(['=', '.', ']'])
+    })
 }
 
 /// A file's cases, each with the common part joined to it.
@@ -291,6 +354,34 @@ mod tests {
         assert!(extras.contains("reviewer"), "{extras}");
         assert_eq!(server.unwrap().name, "s");
         assert!(!session_id.is_empty() && nonce == "0badcafe");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_case_and_its_line() {
+        let wrong = |text| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("site.toml");
+            fs::write(&path, text).unwrap();
+            read(&path).unwrap_err().to_string()
+        };
+        let case = "[[case]]\nname = 'one'\nevent.tool_name = 'x'\nexpect.verdict = 'ask'\n";
+        for (text, words) in [
+            (
+                format!("{case}[[case]]\nname = 'two'\nevent.tool_name = 'x'\nexpcet.verdict = 'ask'\n"),
+                "case 2 'two', line 8: unknown field `expcet`",
+            ),
+            (
+                format!("setings.unknown_tool = 'deny'\n{case}"),
+                "line 1, which counts for every case: unknown field `setings`",
+            ),
+            (
+                format!("{case}[[case]]\nname = 'two'\nevent.tool_name = 'x'\n"),
+                "case 2 'two', line 5: missing field `expect`",
+            ),
+        ] {
+            let told = wrong(text);
+            assert!(told.contains(words), "{told}");
+        }
     }
 
     #[test]

@@ -3,30 +3,36 @@
 use std::env;
 use std::error::Error;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdpoint_artifact::{KeyPair, Manifest, Trust, Version, catalog_of, gate, inspect, sign as signed};
 use holdpoint_store::pull;
 
-use super::{Channel, Done, Passphrase, Sign, about, now, only, print, read};
+use super::{Channel, Done, Passphrase, Sign, about, not_made, now, only, print, read};
 use crate::{private, runtime};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Makes a key pair: the private key's file for its owner only, the public key's beside it.
 pub(super) fn keygen(path: &Path, passphrase: &Passphrase) -> Done {
+    let public_path = beside(path, ".pub");
+    // Before anything is made, so that there is never half a pair.
+    for path in [path, &public_path] {
+        if path.exists() {
+            return Err(not_made(path, &io::ErrorKind::AlreadyExists.into()));
+        }
+    }
     let pair = KeyPair::generate()?;
     let private = pair.to_pem(passphrase.read()?.as_deref())?;
-    let public_path = beside(path, ".pub");
     for (path, text, public) in [
         (path, private.as_str(), false),
         (&public_path, pair.public().to_pem().as_str(), true),
     ] {
         private::create(path, public)
             .and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| about(path, error))?;
+            .map_err(|error| not_made(path, &error))?;
     }
     let id = pair.public().id();
     print(&format!(
@@ -124,6 +130,13 @@ fn contract_of(component: &[u8]) -> Result<Version, Box<dyn Error>> {
 
 /// Reads a private key, from a file that nobody else can read.
 fn private_key(path: &Path, passphrase: &Passphrase) -> Result<KeyPair, Box<dyn Error>> {
+    // Before who may read it: of a public key, that is everybody.
+    if fs::read_to_string(path).is_ok_and(|text| text.contains("-----BEGIN PUBLIC KEY-----")) {
+        return Err(about(
+            path,
+            "this is a public key, which checks signatures; signing takes the private one beside it",
+        ));
+    }
     let text = read_secret(path)?;
     KeyPair::from_pem(&text, passphrase.read()?.as_deref()).map_err(|error| {
         let hint = match error {
@@ -140,7 +153,13 @@ impl Passphrase {
     fn read(&self) -> Result<Option<String>, Box<dyn Error>> {
         let passphrase = match (&self.passphrase_env, &self.passphrase_file) {
             (Some(name), _) => {
-                env::var(name).map_err(|error| format!("the environment variable {name}: {error}"))?
+                env::var(name).map_err(|error| match error {
+                    env::VarError::NotPresent => format!(
+                        "the environment variable {name}, which should hold the passphrase, is not set; set it with: read \
+                         -rs {name}; export {name}"
+                    ),
+                    env::VarError::NotUnicode(_) => format!("the environment variable {name} holds no text"),
+                })?
             }
             (None, Some(path)) => read_secret(path)?.trim_end_matches(['\r', '\n']).to_owned(),
             (None, None) => return Ok(None),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Done, about, print};
+use super::{Done, about, not_made, print};
 
 /// The files, by their paths. In each, `NAME` stands for the policy's name and `FILE` for its file's as cargo spells it.
 const FILES: [(&str, &str); 6] = [
@@ -28,7 +28,7 @@ pub(super) fn new(name: &str) -> Done {
         .into());
     }
     let folder = Path::new(name);
-    fs::create_dir(folder).map_err(|error| about(folder, error))?;
+    fs::create_dir(folder).map_err(|error| not_made(folder, &error))?;
     let file = name.replace('-', "_");
     for (path, text) in FILES {
         let path = folder.join(path.replace("NAME", name));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use holdpoint_artifact::Trust;
 use holdpoint_store::pull::{Network, Reference, docker_configuration};
-use holdpoint_store::{Admission, Change, Changed, Entry, Kept, Store, StoreError, Target, Which, title};
+use holdpoint_store::{Admission, Change, Changed, Entry, Kept, Store, StoreError, Which, title};
 use serde_json::json;
 
 use super::{Done, now, print, print_json, read};
@@ -18,14 +18,14 @@ use crate::{compiler, runtime};
 const FETCHING: Duration = Duration::from_secs(300);
 
 /// By what policies are let in here.
-struct Gatekeeper {
-    trust: Trust,
+pub(super) struct Gatekeeper {
+    pub(super) trust: Trust,
     grants: Vec<String>,
-    root: PathBuf,
+    pub(super) root: PathBuf,
 }
 
 impl Gatekeeper {
-    fn of(config: &Policy) -> Result<Self, Box<dyn Error>> {
+    pub(super) fn of(config: &Policy) -> Result<Self, Box<dyn Error>> {
         let nowhere = "there is no place for policies: set policy.store in the configuration";
         Ok(Self {
             trust: config.trust()?,
@@ -34,7 +34,7 @@ impl Gatekeeper {
         })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&Admission<'_>) -> T) -> T {
+    pub(super) fn with<T>(&self, work: impl FnOnce(&Admission<'_>) -> T) -> T {
         work(&Admission {
             trust: &self.trust,
             contract: &runtime::contract(&self.grants),
@@ -90,37 +90,6 @@ pub(super) fn rollback(config: &Policy, to: Option<&str>) -> Done {
     tell(&changed, config)
 }
 
-/// Revokes.
-pub(super) fn revoke(config: &Policy, what: &str, why: &str) -> Done {
-    let gatekeeper = Gatekeeper::of(config)?;
-    let target = match what.parse() {
-        Ok(digest) => Target::Policy(digest),
-        Err(_) if gatekeeper.knows(what) => Target::Key(what.to_owned()),
-        Err(_) => {
-            return Err(
-                format!("'{what}' is neither a digest nor a key that the configuration trusts").into(),
-            );
-        }
-    };
-    let store = Store::create(&gatekeeper.root)?;
-    let active = store.revoke(&target, why)?;
-    print(&format!(
-        "{what} is revoked{}\n",
-        if active {
-            "; it is what is in force, so every call is denied until another is installed, or: holdpoint policy rollback"
-        } else {
-            ""
-        }
-    ))
-}
-
-impl Gatekeeper {
-    fn knows(&self, name: &str) -> bool {
-        let mut keys = self.trust.keys.iter();
-        keys.any(|key| key.id == name || key.public.id().to_string() == name)
-    }
-}
-
 /// Lists.
 pub(super) fn list(config: &Policy, json: bool) -> Done {
     let gatekeeper = Gatekeeper::of(config)?;
@@ -129,15 +98,14 @@ pub(super) fn list(config: &Policy, json: bool) -> Done {
         store => {
             let store = store?;
             let troubles = gatekeeper.with(|admission| store.troubles(admission));
-            (store.list()?, store.history()?, troubles)
+            (
+                gatekeeper.with(|admission| store.list(admission))?,
+                store.history()?,
+                troubles,
+            )
         }
     };
-    // A store in which nothing was put in force is no trouble: the shipped policy decides.
-    let troubles: Vec<String> = troubles
-        .iter()
-        .filter(|_| !history.is_empty())
-        .map(ToString::to_string)
-        .collect();
+    let troubles: Vec<String> = troubles.iter().map(ToString::to_string).collect();
     if json {
         let policies: Vec<_> = kept
             .iter()
@@ -193,7 +161,13 @@ fn told(entry: &Entry) -> String {
     let mut line = format!("{} {}", entry.at, json!(entry.what).as_str().unwrap_or_default());
     if let (Some(name), Some(version)) = (&entry.name, &entry.version) {
         line.push_str(&format!(" {name} {version}"));
+    } else if let Some(digest) = &entry.digest {
+        line.push_str(&format!(" {digest}"));
     }
+    let key = match (&entry.key_name, &entry.key) {
+        (Some(name), Some(id)) => Some(format!("{name} ({id})")),
+        (_, key) => key.clone(),
+    };
     let who = entry
         .who
         .user
@@ -202,7 +176,7 @@ fn told(entry: &Entry) -> String {
     for (word, value) in [
         ("by", &who),
         ("from", &entry.from),
-        ("key", &entry.key),
+        ("key", &key),
         ("because", &entry.why),
     ] {
         if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
@@ -218,7 +192,7 @@ fn which(text: &str) -> Result<Which, Box<dyn Error>> {
     }
     let version = text
         .parse()
-        .map_err(|_| format!("'{text}' is neither a version nor a digest"))?;
+        .map_err(|_| format!("'{text}' is neither a version (three numbers, as 1.4.0) nor a digest"))?;
     Ok(Which::Version(version))
 }
 

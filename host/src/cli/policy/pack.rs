@@ -9,20 +9,16 @@ use holdpoint_guest::catalog::{check, format::Catalog, pack, place};
 use serde_json::json;
 
 use super::author::replace;
-use super::{Done, about, print, read};
+use super::{Done, about, print, read_named};
 
 /// The component that the host carries compiled.
-const SHIPPED: &[u8] = include_bytes!(env!("HOLDPOINT_COMPONENT"));
+pub(super) const SHIPPED: &[u8] = include_bytes!(env!("HOLDPOINT_COMPONENT"));
 
 /// Puts all catalogs of a folder into the policy, in the stead of those that it has.
 pub(super) fn pack(base: &Path, folder: &Path, out: &Path) -> Done {
-    let catalogs = catalogs(folder)?;
+    let base_bytes = read_named(base)?;
+    let (files, catalogs): (Vec<_>, Vec<_>) = catalogs(folder)?.into_iter().unzip();
     let table = pack::table(&catalogs);
-    let base_bytes = if base == Path::new("shipped") {
-        SHIPPED.to_vec()
-    } else {
-        read(base)?
-    };
     let packed = put_data(&base_bytes, &place::MARK, &table).map_err(|error| about(base, error))?;
     let mut tools = BTreeMap::new();
     for group in catalogs.iter().flat_map(|catalog| catalog.tools.iter()) {
@@ -38,16 +34,54 @@ pub(super) fn pack(base: &Path, folder: &Path, out: &Path) -> Done {
     let packed = with_catalog(&packed, summary.to_string().as_bytes()).map_err(|error| about(base, error))?;
     replace(out, &packed)?;
     let count: usize = tools.values().sum();
-    print(&format!(
-        "{}: {} servers, {count} tools, not signed yet; sign it with: holdpoint policy sign {}\n",
-        out.display(),
-        servers.len(),
-        out.display()
-    ))
+    let out = out.display();
+    let mut told = format!(
+        "{out}: {} servers, {count} tools, not signed yet\n",
+        servers.len()
+    );
+    for note in twice(&files, &catalogs) {
+        told.push_str(&format!("note: {note}\n"));
+    }
+    told.push_str(&format!(
+        "test it: holdpoint test {out} cases\n\
+         sign it: holdpoint policy sign {out} --key KEY.pem --name NAME --version 1.0.0 --out NAME-1.0.0.wasm\n"
+    ));
+    print(&told)
+}
+
+/// Which tools two files know under the same alias: no mistake by itself, since a server can have two names and a name
+/// two servers, and worth knowing, since not the file that was written last counts.
+fn twice(files: &[PathBuf], catalogs: &[Catalog]) -> Vec<String> {
+    let mut known: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut pairs: BTreeMap<(usize, usize), (String, usize)> = BTreeMap::new();
+    for (index, catalog) in catalogs.iter().enumerate() {
+        for alias in catalog.server.aliases.iter() {
+            for tool in catalog.tools.iter().flat_map(|group| group.names.iter()) {
+                let first = *known.entry((alias.as_ref(), tool.as_ref())).or_insert(index);
+                if first != index {
+                    let named = || (format!("{alias}/{tool}"), 0);
+                    pairs.entry((first, index)).or_insert_with(named).1 += 1;
+                }
+            }
+        }
+    }
+    let name = |index: usize| files[index].file_name().unwrap_or_default().display();
+    let told = pairs.iter().map(|((first, second), (tool, count))| {
+        let more = match count - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(
+            "{tool}{more}: in {} and in {}; the stricter entry counts",
+            name(*first),
+            name(*second)
+        )
+    });
+    told.collect()
 }
 
 /// The catalogs in a folder, each checked, in the order of their files' names.
-fn catalogs(folder: &Path) -> Result<Vec<Catalog>, Box<dyn std::error::Error>> {
+fn catalogs(folder: &Path) -> Result<Vec<(PathBuf, Catalog)>, Box<dyn std::error::Error>> {
     let entries = fs::read_dir(folder).map_err(|error| about(folder, error))?;
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.map(|entry| entry.path()))
@@ -61,7 +95,8 @@ fn catalogs(folder: &Path) -> Result<Vec<Catalog>, Box<dyn std::error::Error>> {
     let read = |file: &PathBuf| {
         let text = fs::read_to_string(file).map_err(|error| about(file, error))?;
         let catalog = toml::from_str(&text).map_err(|error| about(file, error))?;
-        check::prepare(catalog).map_err(|error| about(file, error))
+        let catalog = check::prepare(catalog).map_err(|error| about(file, error))?;
+        Ok((file.clone(), catalog))
     };
     files.iter().map(read).collect()
 }

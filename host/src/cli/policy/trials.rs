@@ -7,11 +7,10 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use holdpoint_artifact::inspect as inspected;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Done, about, now, print, print_json, read};
+use super::{Done, about, inspection, print, print_json, read_named};
 use crate::bench::bench::Bench;
 use crate::bench::check::{self, Outcome, Probe};
 use crate::bench::compare::Change;
@@ -25,7 +24,7 @@ use crate::exit::ExitCode;
 use crate::harness::claude_code;
 use crate::runtime::Call;
 use crate::verdict::FaultKind;
-use crate::{hook, runtime, text};
+use crate::{hook, text};
 
 /// How many of the shadow's last differences are told.
 const LAST: usize = 20;
@@ -68,7 +67,7 @@ impl CheckArguments {
         };
         // What cannot be read is no finding.
         if self.file != Path::new("shipped") {
-            read(&self.file)?;
+            read_named(&self.file)?;
         }
         let loaded = subject(&self.file, config).and_then(|subject| {
             let bench = Bench::with_fuel(&subject, check::MOST_FUEL)?;
@@ -131,8 +130,7 @@ fn own_call(path: &Path) -> Result<(String, Call), Box<dyn Error>> {
 
 /// Tells everything about a file, and what one decision of it costs.
 pub(super) fn inspect(file: &Path, named_config: Option<&Path>, config: &Policy, json: bool) -> Done {
-    let (bytes, grants) = (read(file)?, config.grants());
-    let inspection = inspected(&bytes, &config.trust()?, &runtime::contract(&grants), now());
+    let inspection = inspection(file, config)?;
     let subject = subject(file, named_config)?;
     let cost = check::cost(&Bench::new(&subject)?);
     if json {
@@ -164,7 +162,8 @@ struct Looked {
 
 /// Sums up what the log has of the shadow, each candidate by itself.
 pub(super) fn shadow(named_config: Option<PathBuf>, json: bool) -> Done {
-    let log = config::load(&Places::find(named_config))?.log.open()?;
+    let config = config::load(&Places::find(named_config))?;
+    let log = config.log.open()?;
     let mut summaries: BTreeMap<String, Summary> = BTreeMap::new();
     let mut last: Vec<Value> = Vec::new();
     // Oldest first.
@@ -195,7 +194,10 @@ pub(super) fn shadow(named_config: Option<PathBuf>, json: bool) -> Done {
         return print_json(&json!({ "candidates": summaries, "last": last }));
     }
     if summaries.is_empty() {
-        return print("no shadow has said anything yet: name one by policy.shadow\n");
+        return print(&match config.policy.shadow() {
+            None => "no shadow has said anything yet: name one by policy.shadow\n".to_owned(),
+            Some(shadow) => format!("the shadow, {shadow}, has seen no call yet\n"),
+        });
     }
     let mut told = String::new();
     for (policy, summary) in &summaries {

@@ -252,11 +252,7 @@ impl Channel {
 
 fn is_signed(document: &[u8], signatures: &[u8], trust: &Trust, now: UtcTime) -> bool {
     let keys = trust.keys.iter().filter(|key| {
-        let revoked = trust
-            .keys
-            .iter()
-            .any(|other| other.revoked && other.public == key.public);
-        !revoked
+        trust.revokes(&key.public).is_none()
             && key.not_before.is_none_or(|from| now >= from)
             && key.not_after.is_none_or(|until| now <= until)
     });

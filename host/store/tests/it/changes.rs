@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use holdpoint_artifact::Refusal;
-use holdpoint_store::{ChangeError, LoadError, StoreError, Target, Trouble, What, Which};
+use holdpoint_artifact::{Refusal, RevokedIn, gate};
+use holdpoint_store::{ChangeError, LoadError, Revocation, StoreError, Target, Trouble, What, Which};
 
 use crate::common::{BUILD, DOWNGRADE, House, PLAIN};
 use crate::policies::{Team, manifest};
@@ -14,7 +14,7 @@ fn a_newer_version_replaces_an_older_one_and_both_are_kept() {
     house.install("1.0.0");
     house.install("1.1.0");
     assert_eq!(house.in_force(), "1.1.0");
-    let list = house.store.list().unwrap();
+    let list = house.store.list(&house.team.admission()).unwrap();
     let versions: Vec<_> = list
         .iter()
         .map(|kept| {
@@ -172,9 +172,10 @@ fn a_revoked_policy_is_neither_loaded_nor_installed_nor_gone_back_to() {
     let second = house.install("1.1.0");
     let revoke = |policy: &[u8]| {
         let target = Target::Policy(house.team.digest(policy));
-        house.store.revoke(&target, "a hole in it").unwrap()
+        let admission = house.team.admission();
+        house.store.revoke(&target, "a hole in it", &admission).unwrap()
     };
-    assert!(!revoke(&first), "it is not in force");
+    assert_eq!(revoke(&first), Revocation::Elsewhere);
     let back = house.store.rollback(None, None, &house.team.admission());
     assert!(
         matches!(back, Err(ChangeError::Refused(Refusal::RevokedPolicy { .. }))),
@@ -186,31 +187,47 @@ fn a_revoked_policy_is_neither_loaded_nor_installed_nor_gone_back_to() {
     ));
     assert_eq!(house.in_force(), "1.1.0");
 
-    assert!(revoke(&second), "it is in force");
+    // What was before it is revoked as well, so going back is nothing to offer.
+    assert_eq!(revoke(&second), Revocation::InForce { way_back: None });
     let loaded = house.store.load_active(&house.team.admission(), &BUILD);
     assert!(
-        matches!(loaded, Err(LoadError::Refused(Refusal::RevokedPolicy { .. }))),
+        matches!(
+            loaded,
+            Err(LoadError::Refused {
+                refusal: Refusal::RevokedPolicy { .. },
+                ..
+            })
+        ),
         "{loaded:?}"
     );
-    assert!(house.store.list().unwrap().iter().all(|kept| kept.revoked));
+    assert!(
+        house
+            .store
+            .list(&house.team.admission())
+            .unwrap()
+            .iter()
+            .all(|kept| kept.revoked)
+    );
     house.install("1.2.0");
     assert_eq!(house.in_force(), "1.2.0");
 }
 
 #[test]
-fn a_revoked_key_is_revoked_by_its_name_and_by_its_own_id() {
-    for own in [false, true] {
-        let house = House::new();
-        house.install("1.0.0");
-        let id = if own {
-            house.team.key.public().id().to_string()
-        } else {
-            "team".into()
-        };
-        house.store.revoke(&Target::Key(id), "lost").unwrap();
+fn a_revoked_key_stays_revoked_whatever_it_is_called() {
+    let mut house = House::new();
+    house.install("1.0.0");
+    let second = house.install("1.1.0");
+    assert_eq!(house.revoke_key(), Revocation::InForce { way_back: None });
+    for name in ["team", "renamed"] {
+        house.team.trust.keys[0].id = name.into();
         let loaded = house.store.load_active(&house.team.admission(), &BUILD);
+        let place = RevokedIn::Store;
         assert!(
-            matches!(loaded, Err(LoadError::Refused(Refusal::RevokedKey { .. }))),
+            matches!(
+                &loaded,
+                Err(LoadError::Refused { refusal: Refusal::RevokedKey { place: there, .. }, way_back: false })
+                    if *there == place
+            ),
             "{loaded:?}"
         );
         let refused = house.put(&house.team.policy("2.0.0"), PLAIN);
@@ -218,7 +235,59 @@ fn a_revoked_key_is_revoked_by_its_name_and_by_its_own_id() {
             matches!(refused, Err(ChangeError::Refused(Refusal::RevokedKey { .. }))),
             "{refused:?}"
         );
+        let list = house.store.list(&house.team.admission()).unwrap();
+        assert!(list.iter().all(|kept| kept.revoked), "{list:?}");
+        let trust = house.store.trust_of(&house.team.trust).unwrap();
+        let gated = gate(
+            &second,
+            &trust,
+            house.team.admission().contract,
+            house.team.admission().now,
+        );
+        assert!(matches!(gated, Err(Refusal::RevokedKey { .. })), "{gated:?}");
     }
+    // Another key under the old name is another key.
+    let other = Team::new();
+    house.store.load_active(&other.admission(), &BUILD).unwrap_err();
+    let change = house
+        .store
+        .install(&other.policy("2.0.0"), "a file", PLAIN, &other.admission());
+    change.unwrap();
+}
+
+#[test]
+fn an_operators_name_that_was_revoked_earlier_goes_on_counting() {
+    let house = House::new();
+    house.install("1.0.0");
+    let file = house.store.root().join("revoked.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"keys\": []", "\"keys\": [\"team\"]")).unwrap();
+    let loaded = house.store.load_active(&house.team.admission(), &BUILD);
+    assert!(
+        matches!(
+            loaded,
+            Err(LoadError::Refused {
+                refusal: Refusal::RevokedKey { .. },
+                ..
+            })
+        ),
+        "{loaded:?}"
+    );
+}
+
+#[test]
+fn the_first_policy_has_no_way_back_and_another_policy_is_not_called_older() {
+    let house = House::new();
+    house.install("1.0.0");
+    let back = house.store.rollback(None, None, &house.team.admission());
+    let told = back.unwrap_err().to_string();
+    assert!(told.starts_with("guard 1.0.0 is the first policy"), "{told}");
+    let other = house.team.sign(&manifest("my-guard", "9.0.0"));
+    let told = house.put(&other, PLAIN).unwrap_err().to_string();
+    assert!(
+        told.starts_with("my-guard 9.0.0 is another policy and no newer version of guard 1.0.0"),
+        "{told}"
+    );
 }
 
 #[test]

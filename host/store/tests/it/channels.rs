@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use holdpoint_artifact::{KeyPair, UtcTime};
 use holdpoint_store::pull::{Channel, ChannelError, FetchError, Network, PullError, Reference};
-use holdpoint_store::{Change, ChangeError, Changed, Target, Trouble, What};
+use holdpoint_store::{Change, ChangeError, Changed, Trouble, What};
 use mirror_sim::{Answer, Site};
 
 use crate::common::{DOWNGRADE, House, PLAIN};
@@ -111,7 +111,7 @@ fn a_document_is_signed_by_a_trusted_key_or_not_believed() {
     assert_eq!(believed(pull(&house, PLAIN)).unwrap_err(), ChannelError::Unsigned);
 
     publish_document(&house, &channel, &house.team.key);
-    house.store.revoke(&Target::Key("team".into()), "lost").unwrap();
+    house.revoke_key();
     assert_eq!(believed(pull(&house, PLAIN)).unwrap_err(), ChannelError::Unsigned);
 }
 
@@ -230,7 +230,7 @@ fn the_file_has_to_be_the_one_that_the_document_names() {
         pull(&house, PLAIN),
         Err(PullError::Change(ChangeError::Refused(_)))
     ));
-    assert!(house.store.list().unwrap().is_empty());
+    assert!(house.store.list(&house.team.admission()).unwrap().is_empty());
 }
 
 #[test]

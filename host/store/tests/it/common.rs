@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use holdpoint_store::{Build, Change, ChangeError, Changed, Compiler, Store, read_code};
+use holdpoint_store::{Build, Change, ChangeError, Changed, Compiler, Revocation, Store, Target, read_code};
 use tempfile::TempDir;
 
 use crate::policies::Team;
@@ -64,6 +64,17 @@ impl House {
     pub(crate) fn in_force(&self) -> String {
         let loaded = self.store.load_active(&self.team.admission(), &BUILD).unwrap();
         loaded.facts.manifest.unwrap().version.to_string()
+    }
+
+    /// Revokes the team's key.
+    pub(crate) fn revoke_key(&self) -> Revocation {
+        let target = Target::Key {
+            id: self.team.key.public().id(),
+            name: Some("team".into()),
+        };
+        self.store
+            .revoke(&target, "lost", &self.team.admission())
+            .unwrap()
     }
 
     pub(crate) fn object(&self, policy: &[u8]) -> PathBuf {

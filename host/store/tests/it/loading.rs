@@ -3,7 +3,7 @@
 use std::fs;
 
 use holdpoint_artifact::Refusal;
-use holdpoint_store::{ChangeError, LoadError, Store, StoreError, Target, Trouble, What, Which};
+use holdpoint_store::{ChangeError, LoadError, Store, StoreError, Trouble, What, Which};
 
 use crate::common::{BUILD, House, PLAIN};
 use crate::policies::manifest;
@@ -79,13 +79,25 @@ fn what_has_expired_is_refused_and_nothing_takes_its_place() {
     admission.now = later.plus(std::time::Duration::from_secs(1));
     let expired = house.store.load_active(&admission, &BUILD);
     assert!(
-        matches!(expired, Err(LoadError::Refused(Refusal::Expired { .. }))),
+        matches!(
+            expired,
+            Err(LoadError::Refused {
+                refusal: Refusal::Expired { .. },
+                ..
+            })
+        ),
         "{expired:?}"
     );
     house.team.trust.keys[0].revoked = true;
     let revoked = house.store.load_active(&house.team.admission(), &BUILD);
     assert!(
-        matches!(revoked, Err(LoadError::Refused(Refusal::RevokedKey { .. }))),
+        matches!(
+            revoked,
+            Err(LoadError::Refused {
+                refusal: Refusal::RevokedKey { .. },
+                ..
+            })
+        ),
         "{revoked:?}"
     );
 }
@@ -130,7 +142,7 @@ fn a_store_that_lost_what_is_in_force_is_not_taken_for_an_empty_one() {
 fn a_store_that_lost_its_policies_keeps_what_was_revoked() {
     let house = House::new();
     let policy = house.install("1.0.0");
-    house.store.revoke(&Target::Key("team".into()), "lost").unwrap();
+    house.revoke_key();
     fs::remove_dir_all(house.store.root().join("objects")).unwrap();
     let store = Store::create(house.store.root()).unwrap();
     let refused = store.install(&policy, "a file", PLAIN, &house.team.admission());

@@ -156,7 +156,11 @@ fn as_another_user() {
         matches!(made, Err(LoadError::Store(StoreError::Io { .. }))),
         "{made:?}"
     );
-    assert!(store.revoke(&Target::Key("team".into()), "").is_err());
+    let target = Target::Key {
+        id: team.key.public().id(),
+        name: None,
+    };
+    assert!(store.revoke(&target, "", &team.admission()).is_err());
 }
 
 #[test]

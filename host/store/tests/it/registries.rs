@@ -143,7 +143,7 @@ fn a_registry_cannot_give_other_bytes_than_the_digests_say() {
         matches!(changed, Err(PullError::Fetch(FetchError::OtherDigest(_)))),
         "{changed:?}"
     );
-    assert!(house.store.list().unwrap().is_empty());
+    assert!(house.store.list(&house.team.admission()).unwrap().is_empty());
 }
 
 #[test]
