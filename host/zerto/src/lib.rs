@@ -59,6 +59,15 @@ pub struct Zvm {
     clock: OnceCell<ServerClock>,
 }
 
+/// Whether an address names a ZVM: `https://host[:port]`, and nothing behind it.
+///
+/// # Errors
+///
+/// [`Error::Unreachable`], which says what is wrong with it.
+pub fn check_address(url: &str) -> Result<(), Error> {
+    http::origin(url).map(drop)
+}
+
 impl Zvm {
     /// Prepares everything that needs no network; inside a runtime or outside.
     ///
