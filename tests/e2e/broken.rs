@@ -680,7 +680,7 @@ fn receipts_that_cannot_go_on_or_do_not_hold_together_are_found() {
             |installed| {
                 with_receipts(installed, "audit", 3);
                 lines(installed, |lines| {
-                    lines[2] = lines[2].replace("listVMs", "listVMx")
+                    lines[2] = lines[2].replace("listVMs", "listVMx");
                 });
             },
             "receipts.chain",

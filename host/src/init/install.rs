@@ -228,6 +228,10 @@ fn remains() -> Vec<String> {
         ("the decision log", loaded.log.open().ok().map(|log| log.path)),
         ("receipts", receipts.as_ref().map(|log| log.directory.clone())),
         ("the key that signs them", receipts.map(|log| log.key)),
+        (
+            "the session tally",
+            loaded.session.store().ok().map(|store| store.path().to_owned()),
+        ),
         ("kept log-ins", config::Zerto::directory()),
         ("installed policies", loaded.policy.store()),
     ];

@@ -136,8 +136,9 @@ impl Zvm {
 }
 
 fn check_url(url: &str) -> Result<(), InitError> {
+    // The address itself is not repeated: some write a password into it.
     let checked = holdpoint_zerto::check_address(url);
-    checked.map_err(|error| ConfigError::value("zerto.url", format!("is '{url}': {error}")).into())
+    checked.map_err(|why| ConfigError::value("zerto.url", format!("cannot be used: {why}")).into())
 }
 
 fn ask_for_url(questions: &Questions) -> Result<String, InitError> {

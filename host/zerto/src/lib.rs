@@ -63,9 +63,12 @@ pub struct Zvm {
 ///
 /// # Errors
 ///
-/// [`Error::Unreachable`], which says what is wrong with it.
-pub fn check_address(url: &str) -> Result<(), Error> {
-    http::origin(url).map(drop)
+/// Says what is wrong with it.
+pub fn check_address(url: &str) -> Result<(), String> {
+    http::origin(url).map(drop).map_err(|error| match error {
+        Error::Unreachable(words) => words,
+        other => other.to_string(),
+    })
 }
 
 impl Zvm {

@@ -213,7 +213,8 @@ fn in_words(call: &CallRecord, terminal: &Terminal) -> String {
                 format!(" {body}")
             };
             let asked = clean_line(&format!("{method} {path}{body}"), LONGEST_LINE);
-            text.push_str(&format!("  {}\n", terminal.wrap(&asked, 4)));
+            // Whole, for whoever copies it.
+            text.push_str(&format!("  {asked}\n"));
         }
     }
     text
