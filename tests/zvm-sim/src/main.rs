@@ -103,7 +103,7 @@ fn set_up(sim: &Sim, ca: Option<&Path>, scenario: &Scenario) -> String {
     };
     format!(
         "(umask 077; echo {password} > zvm-secret) && holdpoint init --level user \\\n        --url {} --login {kind} \
-         --username {username} --secret-file zvm-secret \\\n        --ca-file {ca}",
+         --username {username} \\\n        --secret-file zvm-secret --ca-file {ca}",
         sim.url()
     )
 }
