@@ -23,6 +23,9 @@ pub struct Decision {
     /// The session's id.
     #[serde(default)]
     pub session: String,
+    /// The call's id.
+    #[serde(default)]
+    pub call: String,
     /// The tool, or the event's name.
     pub tool: String,
     /// `pass`, `ask`, `deny` or `silent`.
@@ -31,6 +34,8 @@ pub struct Decision {
     pub fault: Option<String>,
     /// The reason or note.
     pub why: Option<String>,
+    /// The digest of an event that could not be read.
+    pub event: Option<String>,
     /// The machines that Zerto was asked for.
     #[serde(default)]
     pub targets: Vec<String>,

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use holdpoint_artifact::Digest;
+
 use crate::aftermath::{self, Witness};
 use crate::config::{self, Config, ConfigError, DEFAULT_DEADLINE_SECONDS, Places};
 use crate::event::{Call, Event};
@@ -55,7 +57,7 @@ pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
         }
         Err(fault) => {
             let receipt = receipts::unread(&config, &fault, bytes.as_deref().unwrap_or_default(), deadline);
-            Decision::unreadable(fault, receipt)
+            Decision::unreadable(fault, receipt, bytes.as_deref().ok())
         }
     };
     let code = deliver(decision, &config, started, read);
@@ -76,10 +78,11 @@ struct Decision {
 
 impl Decision {
     /// An event that cannot be read: whether a call waits for it is not known, so it is blocked.
-    fn unreadable(fault: Fault, receipt: Option<String>) -> Self {
+    fn unreadable(fault: Fault, receipt: Option<String>, event: Option<&[u8]>) -> Self {
         let reason = fault.reason();
         let mut entry = entry("", "", "").failed("deny", fault.kind, &fault.cause);
         entry.receipt = receipt;
+        entry.event = event.map(Digest::of);
         Self {
             answer: claude_code::block(&reason),
             entry: Some(entry),
@@ -98,6 +101,7 @@ pub(crate) fn entry(session: &str, call: &str, tool: &str) -> Entry {
         verdict: "silent",
         fault: None,
         why: None,
+        event: None,
         record: Record::default(),
         policy: None,
         receipt: None,

@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use holdpoint_artifact::Digest;
+use holdpoint_receipts::Moment;
 use serde::{Serialize, Serializer};
 
 use crate::policy::Identity;
@@ -38,6 +40,9 @@ pub struct Entry {
     /// The reason or note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The digest of an event that could not be read: all that is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<Digest>,
     /// What the decision was made of.
     #[serde(flatten)]
     pub record: Record,
@@ -218,14 +223,9 @@ pub(crate) fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result
     options.open(path)
 }
 
-/// This moment, RFC 3339 in UTC.
+/// This moment, RFC 3339 in UTC, with three digits after the second: such texts sort as their times do.
 pub fn now() -> String {
-    let format = time::format_description::well_known::Rfc3339;
-    let now = time::OffsetDateTime::now_utc();
-    now.replace_millisecond(now.millisecond())
-        .unwrap_or(now)
-        .format(&format)
-        .unwrap_or_default()
+    Moment::now().to_string()
 }
 
 #[cfg(test)]
@@ -243,6 +243,7 @@ mod tests {
             verdict: "deny",
             fault: None,
             why: Some("two\nlines".into()),
+            event: None,
             record,
             policy: None,
             receipt: None,

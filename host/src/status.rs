@@ -7,7 +7,7 @@ use holdpoint_artifact::UtcTime;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::doctor::{self, Examination, Finding, Options, Severity};
+use crate::doctor::{self, Examination, Finding, Options, Severity, own};
 use crate::history::{Backwards, Decision};
 use crate::policy::load;
 use crate::terminal::{Cell, Table, Terminal, Tone};
@@ -107,7 +107,7 @@ impl Status {
 
     /// Reads decisions back to a time, and as many as are shown.
     fn read(&mut self, decisions: &mut impl Iterator<Item = Decision>, since: u64) {
-        let real = decisions.filter(|decision| decision.session != doctor::SESSION);
+        let real = decisions.filter(|decision| !own::decided(decision));
         for decision in real {
             let at: Option<UtcTime> = decision.at.parse().ok();
             let is_of_the_day = at.is_some_and(|at| at.unix() >= since);
@@ -271,9 +271,9 @@ impl Shown {
 mod tests {
     use super::*;
 
-    fn decision(at: &str, session: &str, machine: &str) -> Decision {
+    fn decision(at: &str, (session, call): (&str, &str), machine: &str) -> Decision {
         serde_json::from_value(serde_json::json!({
-            "at": at, "session": session, "tool": "mcp__esxi__powerOff", "verdict": "pass",
+            "at": at, "session": session, "call": call, "tool": "mcp__esxi__powerOff", "verdict": "pass",
             "targets": [machine], "tag": format!("claude-code a-b 0badcafe esxi/powerOff on {machine}"),
             "checkpoints": [{"vpg": "v", "checkpoint": "1", "time": "t"}]
         }))
@@ -297,10 +297,10 @@ mod tests {
         let since: UtcTime = "2026-11-30T00:00:00Z".parse().unwrap();
         let late = (0..20).map(|number| {
             let machine = if number % 2 == 0 { "web01" } else { "WEB01" };
-            decision("2026-11-30T01:00:00.123Z", "s", machine)
+            decision("2026-11-30T01:00:00.123Z", ("s", "c"), machine)
         });
-        let test = decision("2026-11-30T01:00:00Z", doctor::SESSION, "web01");
-        let early = decision("2026-11-29T23:59:59Z", "s", "db01");
+        let test = decision("2026-11-30T01:00:00Z", (own::SESSION, own::CALL), "web01");
+        let early = decision("2026-11-29T23:59:59Z", ("s", "c"), "db01");
         let beyond = std::iter::repeat_with(|| panic!("it is not read to the beginning"));
         let mut all = late.chain([test, early]).chain(beyond);
         status.read(&mut all, since.unix());

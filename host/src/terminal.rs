@@ -87,6 +87,11 @@ impl Terminal {
         }
     }
 
+    /// Whether a human looks.
+    pub const fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
     /// The text in a tone, where there is colour.
     pub fn paint(&self, tone: Tone, text: &str) -> String {
         if self.colour && !text.is_empty() {

@@ -237,10 +237,19 @@ impl Capabilities for Zerto {
 
 /// From configuration to what the ZVM's module wants. Reads the secret: nothing before this does.
 pub(crate) fn settings(config: &config::Zerto, deadline: Instant) -> Result<zvm::Settings, Error> {
+    settings_with(config, deadline, || secret::read(config, deadline))
+}
+
+/// The same, with a secret from elsewhere.
+pub(crate) fn settings_with(
+    config: &config::Zerto,
+    deadline: Instant,
+    secret: impl FnOnce() -> Result<zvm::Secret, Error>,
+) -> Result<zvm::Settings, Error> {
     let missing = |key: &str| Error::Unreachable(format!("zerto.{key} is not configured"));
     let url = config.url.clone().ok_or_else(|| missing("url"))?;
     let username = || config.username.clone().ok_or_else(|| missing("username"));
-    let secret = secret::read(config, deadline)?;
+    let secret = secret()?;
     let login = match config.login {
         LoginKind::Password => zvm::Login::Password {
             client_id: config.client_id.clone().unwrap_or_else(|| "zerto-client".into()),
@@ -266,7 +275,8 @@ pub(crate) fn settings(config: &config::Zerto, deadline: Instant) -> Result<zvm:
     })
 }
 
-fn trust(config: &config::Zerto) -> Result<zvm::Trust, Error> {
+/// What is trusted, as the configuration says it.
+pub(crate) fn trust(config: &config::Zerto) -> Result<zvm::Trust, Error> {
     Ok(match (config.fingerprint(), &config.ca_file, config.verify()) {
         (_, _, false) => zvm::Trust::Nothing,
         (Some(pin), _, true) => zvm::Trust::Pin(pin),

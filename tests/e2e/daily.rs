@@ -269,6 +269,36 @@ fn a_terminal_gets_colour_and_lines_that_fit_unless_it_wants_none() {
     assert_eq!(plain(&dressed), plain_text);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn receipts_fit_a_terminal_and_come_newest_first() {
+    if !std::path::Path::new("/usr/bin/script").exists() {
+        assert!(std::env::var_os("CI").is_none(), "CI has script(1)");
+        eprintln!("NOT TESTED: there is no script(1) here to make a terminal");
+        return;
+    }
+    let world = World::with_zvm(HEALTHY);
+    world.configure("receipts.mode = 'audit'");
+    assert_eq!(run_with(&world, &["receipts", "keygen"], "").code, Some(0));
+    world.hook(HOLDPOINT, &power_off());
+    world.hook(HOLDPOINT, &before("mcp__esxi__listVMs", json!({})));
+    let text = on_a_terminal(&world, 80, &["receipts", "list"], true);
+    let lines: Vec<String> = text.lines().map(plain).collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(
+        lines[2].contains("esxi/listVMs") && lines[3].contains("esxi/powe"),
+        "{text}"
+    );
+    assert!(text.contains("pending: not seen again"), "{text}");
+    for arguments in [&["receipts", "show", "jp-ubuntu"][..], &["receipts", "verify"]] {
+        let text = on_a_terminal(&world, 80, arguments, true);
+        let prose = text.lines().filter(|line| !line.contains("/v1/"));
+        for line in prose.filter(|line| line.trim().contains(' ')) {
+            assert!(plain(line).chars().count() <= 84, "{line:?} in {text}");
+        }
+    }
+}
+
 /// A line without escape sequences of colours.
 #[cfg(target_os = "linux")]
 fn plain(text: &str) -> String {

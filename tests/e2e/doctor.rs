@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use std::fs;
 
 use crate::HOLDPOINT;
-use crate::installation::Installed;
+use crate::installation::{Installed, Report};
+use crate::support::before;
 
 #[test]
 fn a_right_installation_has_nothing_to_mend_and_nothing_is_captured() {
@@ -163,5 +164,59 @@ fn what_cannot_be_mended_is_told() {
         report.trouble("hook.timeout", "60 s").is_some(),
         "{:#}",
         report.value
+    );
+}
+
+/// What the self-test does is on record like any other call, and is taken for no life and for nobody's decision.
+#[test]
+fn the_self_test_is_told_from_real_calls() {
+    let installed = Installed::new();
+    installed.write_settings();
+    installed.world.configure("receipts.mode = 'audit'");
+    let config = installed.world.path("config.toml").display().to_string();
+    let receipts = |verb: &[&str]| installed.run(&[&["receipts", "--config", &config], verb].concat());
+    assert_eq!(receipts(&["keygen"]).code, Some(0));
+    let status = || -> Value {
+        let outcome = installed.run(&["status", "--json"]);
+        serde_json::from_str(&outcome.stdout).unwrap()
+    };
+    let severity = |report: &Report, check: &str| {
+        let found = report.findings().iter().find(|finding| finding["check"] == check);
+        found.unwrap_or_else(|| panic!("{check}: {:#}", report.value))["severity"].clone()
+    };
+    installed.doctor(&[]);
+    let logged = installed.world.log();
+    assert_eq!(
+        logged.iter().filter(|line| line["session"] == "").count(),
+        2,
+        "{logged:#?}"
+    );
+    // Nor does what has no session count as life: an event that nobody could read.
+    installed.world.hook_bytes(HOLDPOINT, b"[]");
+    let report = installed.doctor(&[]);
+    assert_eq!(severity(&report, "liveness"), "notice");
+    assert_eq!(severity(&report, "receipts"), "good");
+    let decisions = status()["decisions"].clone();
+    assert_eq!(decisions.as_array().unwrap().len(), 1, "{decisions:#}");
+    assert_eq!(decisions[0]["fault"], "event");
+
+    installed
+        .world
+        .hook(HOLDPOINT, &before("mcp__esxi__listVMs", json!({})));
+    assert_eq!(severity(&installed.doctor(&["--offline"]), "liveness"), "good");
+    assert_eq!(status()["decisions"].as_array().unwrap().len(), 2);
+    let listed: Value = serde_json::from_str(&receipts(&["list", "--json"]).stdout).unwrap();
+    let real = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|call| call["self_test"] == false);
+    assert_eq!(real.count(), 2, "{listed:#}");
+    let page = installed.world.path("page.html").display().to_string();
+    assert!(receipts(&["report", &page]).stdout.contains("shows 2 calls"));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("of doctor") && !page.contains("holdpoint-doctor-no-such-vm"),
+        "{page}"
     );
 }

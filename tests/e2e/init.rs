@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use zvm_sim::Sim;
 
 use crate::HOLDPOINT;
 use crate::support::{Outcome, PASSWORD, World, before, chmod, run};
@@ -172,7 +173,10 @@ fn a_certificate_that_nobody_vouches_for_is_shown_and_has_to_be_accepted() {
 fn what_a_script_leaves_open_is_named_and_nothing_is_written() {
     let user = User::new();
     let url = user.url();
-    assert_failed(&user.init(&[]), "--level");
+    let nothing = user.init(&[]);
+    for option in ["--level", "--url", "--username", "--secret-file"] {
+        assert_failed(&nothing, option);
+    }
     assert_failed(&user.init(&["--level", "user"]), "--url");
     assert_failed(&user.init(&["--level", "user", "--url", &url]), "--username");
     assert_failed(
@@ -189,7 +193,10 @@ fn what_a_script_leaves_open_is_named_and_nothing_is_written() {
         "--secret-env",
         "ZVM",
     ];
-    assert_failed(&user.init(&http), "https://");
+    let refused = user.init(&http);
+    assert_failed(&refused, "https://");
+    assert_eq!(refused.stdout, "", "nothing else is told before");
+    assert_failed(&user.init(&["--url", "http://zvm"]), "https://");
     assert!(!user.config_path().exists() && !user.settings_path().exists());
 }
 
@@ -462,8 +469,20 @@ fn a_human_is_asked() {
     let user = User::new();
     let mut command = user.command(script);
     command.args(["-qec", &format!("'{HOLDPOINT}' init"), "/dev/null"]);
-    let answers = format!("1\n{}\n1\nadmin\n1\n\n{PASSWORD}\ny\n2\n", user.url());
+    // What cannot be is said, and asked again; nobody pins by a mere line break.
+    let answers = format!(
+        "7\n1\nzvm.example\n{}\n\n2\n{}\n1\n1\nadmin\n1\n{PASSWORD}\n\n2\n",
+        user.url(),
+        user.world.path("password").display()
+    );
     let outcome = run(command, answers.as_bytes());
+    for words in [
+        "'7' is no number from 1 to 4",
+        "cannot be read",
+        "no certificate in PEM",
+    ] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
     let sha256 = user.world.sim.as_ref().unwrap().certificate_sha256();
     assert!(user.config_path().exists(), "{outcome:?}");
     assert!(user.config().contains(&sha256), "{}", user.config());
@@ -475,4 +494,84 @@ fn a_human_is_asked() {
         "{outcome:?}"
     );
     assert_eq!(user.call().decision(), "context");
+}
+
+#[test]
+fn a_log_in_that_is_turned_down_is_a_note() {
+    let user = User::new();
+    let ca = user.ca_file();
+    let outcome = user.init_with(&["--ca-file", &ca]);
+    assert!(outcome.stdout.contains("takes the log-in"), "{outcome:?}");
+    user.world.write_private("password", "wrong");
+    let outcome = user.init(&["--level", "user"]);
+    assert_done(&outcome);
+    assert!(outcome.stdout.contains("turned this log-in down"), "{outcome:?}");
+    // Where the harness is started is not here.
+    let outcome = user.init(&["--level", "user", "--secret-env", "ZVM_SECRET"]);
+    assert_done(&outcome);
+    for words in ["cannot be read yet", "has to be started with ZVM_SECRET"] {
+        assert!(outcome.stdout.contains(words), "{words}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_later_run_says_what_fits_no_longer() {
+    let user = User::new();
+    let ca = user.ca_file();
+    assert_done(&user.init_with(&["--ca-file", &ca]));
+    let other = Sim::start(zvm_sim::Scenario::default()).unwrap();
+    fs::write(&ca, other.ca_pem()).unwrap();
+    let asked = user.world.sim.as_ref().unwrap().requests().len();
+    let outcome = user.init(&["--level", "user"]);
+    assert_done(&outcome);
+    let sha256 = user.world.sim.as_ref().unwrap().certificate_sha256();
+    assert!(
+        outcome.stdout.contains("does not trust") && outcome.stdout.contains(&sha256),
+        "{outcome:?}"
+    );
+    assert_eq!(
+        user.world.sim.as_ref().unwrap().requests().len(),
+        asked,
+        "nothing was sent"
+    );
+    let gone = Sim::start(zvm_sim::Scenario::default()).unwrap().url();
+    let outcome = user.init(&["--level", "user", "--url", &gone]);
+    assert_done(&outcome);
+    assert!(outcome.stdout.contains("could not be asked"), "{outcome:?}");
+}
+
+#[test]
+fn receipts_that_cannot_go_on_are_told_of() {
+    let user = User::new();
+    let ca = user.ca_file();
+    assert_done(&user.init_with(&["--ca-file", &ca, "--receipts", "gate"]));
+    let folder = user.world.path("home/.local/state/holdpoint/receipts");
+    fs::remove_file(folder.join("key.pem")).unwrap();
+    let outcome = user.init(&["--level", "user"]);
+    assert_done(&outcome);
+    assert!(outcome.stdout.contains("every call is denied"), "{outcome:?}");
+    // The way out is named by both verbs, and leads out.
+    let receipts = |verb: &str| {
+        let mut command = user.command(HOLDPOINT);
+        command.args(["receipts", verb]);
+        run(command, b"")
+    };
+    for verb in ["keygen", "change-key"] {
+        let outcome = receipts(verb);
+        assert_failed(&outcome, "move");
+        assert_failed(&outcome, "holdpoint receipts keygen");
+    }
+    fs::rename(&folder, user.world.path("old")).unwrap();
+    assert_eq!(receipts("keygen").code, Some(0));
+    assert_eq!(user.call().decision(), "context");
+    let out = user.init(&["--uninstall"]);
+    for kept in [
+        "config.toml",
+        "decisions.log",
+        "password",
+        "receipts/key.pem",
+        "log-ins",
+    ] {
+        assert!(out.stdout.contains(kept), "{kept}: {out:?}");
+    }
 }

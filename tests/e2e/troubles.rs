@@ -244,6 +244,12 @@ fn certificates_are_verified() {
         world.configure_bare(&format!("{rest}\n{trust}"));
         let outcome = world.hook(HOLDPOINT, &power_off());
         assert_eq!(outcome.decision(), decision, "{trust}: {outcome:?}");
+        // Whoever stands in between would have the agent name what they show.
+        let advice = outcome.text().to_lowercase();
+        assert!(
+            !advice.contains("sha-256") && !advice.contains("pin this"),
+            "{advice}"
+        );
         check(&world, &outcome).unwrap();
     }
     // Nothing but the handshake: the password went to nobody who was not trusted.

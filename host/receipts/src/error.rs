@@ -42,6 +42,30 @@ pub enum LogError {
     /// There is no key.
     #[error("there is no key in {0}; make one with: holdpoint receipts keygen")]
     NoKey(PathBuf),
+    /// The key is gone, and what it signed is there.
+    #[error(
+        "there is no key in {key}, and {directory} has what it signed: bring the key back; or, to begin a new log, move \
+         {directory} aside (it stays verifiable with the keys.json in it) and make a key with: holdpoint receipts keygen",
+        key = key.display(), directory = directory.display()
+    )]
+    LostKey {
+        /// Where the key was.
+        key: PathBuf,
+        /// The log's directory.
+        directory: PathBuf,
+    },
+    /// There is a key, and not the log that it signed.
+    #[error(
+        "the key {key} is there, and the keys.json of its receipts is not in {directory}: bring that back; or, to begin a \
+         new log, move the key and {directory} aside and make another key with: holdpoint receipts keygen",
+        key = key.display(), directory = directory.display()
+    )]
+    KeyWithoutLog {
+        /// The key's file.
+        key: PathBuf,
+        /// Where the log would be.
+        directory: PathBuf,
+    },
     /// There is a key already.
     #[error("{0} is there already; to use another key, change it with: holdpoint receipts change-key")]
     KeyExists(PathBuf),

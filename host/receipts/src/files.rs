@@ -47,7 +47,7 @@ impl Lock {
     }
 
     /// The right to see the log at rest; none where there is no lock to be had, as in a copy of a log.
-    fn shared(directory: &Path) -> Option<Self> {
+    pub(crate) fn shared(directory: &Path) -> Option<Self> {
         let file = File::open(directory.join("lock")).ok()?;
         Self::take(|| file.try_lock_shared(), READERS_WAIT)
             .ok()?

@@ -61,10 +61,11 @@ impl Log {
     pub fn begin(&self) -> Result<Key, LogError> {
         files::create_directory(&self.directory).map_err(LogError::file(&self.directory, "made"))?;
         let _lock = Lock::exclusive(&self.directory, Duration::from_secs(5))?;
-        for path in [self.key.clone(), self.directory.join(KEY_SET)] {
-            if path.exists() {
-                return Err(LogError::KeyExists(path));
-            }
+        match (self.key.exists(), self.directory.join(KEY_SET).exists()) {
+            (false, false) => {}
+            (true, true) => return Err(LogError::KeyExists(self.key.clone())),
+            (true, false) => return Err(self.key_without_log()),
+            (false, true) => return Err(self.lost_key()),
         }
         if let Some(parent) = self.key.parent() {
             files::create_directory(parent).map_err(LogError::file(parent, "made"))?;
@@ -168,31 +169,59 @@ impl Log {
         path.into()
     }
 
-    /// The key that the log goes on with: the one at hand, or the one that a change was not finished for.
+    /// The key that the log goes on with. A change that was not finished for it is.
     fn right_key(&self, tail: &Tail<'_>) -> Result<KeyPair, LogError> {
-        let key = keyset::read_private(&self.key)?;
+        let (key, is_to_be) = self.find_key(tail.wanted_key.clone())?;
+        if is_to_be {
+            self.put_in_force(&key, tail)?;
+        }
+        Ok(key)
+    }
+
+    /// The key that the log goes on with: the one at hand, or the one that a change was not finished for, and whether it
+    /// is that. `wanted` is what its last receipt calls for; none in a log that has none.
+    pub(crate) fn find_key(&self, wanted: Option<String>) -> Result<(KeyPair, bool), LogError> {
+        let key_set = self.directory.join(KEY_SET);
+        let key = keyset::read_private(&self.key).map_err(|error| match error {
+            LogError::NoKey(_) if key_set.exists() => self.lost_key(),
+            error => error,
+        })?;
         let id = key.public().id().to_string();
-        let wanted = match &tail.wanted_key {
-            Some(wanted) => wanted.clone(),
+        let wanted = match wanted {
+            Some(wanted) => wanted,
+            None if !key_set.exists() => return Err(self.key_without_log()),
             // Nobody could verify a log that begins with a key that is in no key set.
-            None => match KeySet::read(&self.directory.join(KEY_SET))?.keys.last() {
+            None => match KeySet::read(&key_set)?.keys.last() {
                 Some(key) => key.id(),
                 None => id.clone(),
             },
         };
         if wanted == id {
-            return Ok(key);
+            return Ok((key, false));
         }
         let to_be = keyset::read_private(&self.key_to_be()).ok();
         if let Some(to_be) = to_be.filter(|key| key.public().id().to_string() == wanted) {
-            self.put_in_force(&to_be, tail)?;
-            return Ok(to_be);
+            return Ok((to_be, true));
         }
         Err(LogError::OtherKey {
             path: self.key.clone(),
             key: id,
             wanted,
         })
+    }
+
+    fn lost_key(&self) -> LogError {
+        LogError::LostKey {
+            key: self.key.clone(),
+            directory: self.directory.clone(),
+        }
+    }
+
+    fn key_without_log(&self) -> LogError {
+        LogError::KeyWithoutLog {
+            key: self.key.clone(),
+            directory: self.directory.clone(),
+        }
     }
 
     /// Ends a change of keys whose receipt is in the log.
@@ -242,10 +271,7 @@ impl<'a> Tail<'a> {
             segment,
             set_aside,
         } = End::find(&log.directory)?;
-        let wanted_key = last.as_ref().map(|last| match &last.body {
-            Body::Event(Event::KeyChanged { public_key }) => public_key.id().to_string(),
-            _ => last.signature.kid.clone(),
-        });
+        let wanted_key = last.as_ref().map(next_key);
         Ok(Self {
             log,
             seq: last.as_ref().map_or(0, |last| last.seq),
@@ -302,6 +328,14 @@ impl<'a> Tail<'a> {
             file.sync_data().map_err(failed())?;
         }
         Ok(())
+    }
+}
+
+/// The id of the key that signs what comes after this receipt.
+pub(crate) fn next_key(last: &Receipt) -> String {
+    match &last.body {
+        Body::Event(Event::KeyChanged { public_key }) => public_key.id().to_string(),
+        _ => last.signature.kid.clone(),
     }
 }
 

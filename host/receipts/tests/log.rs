@@ -239,7 +239,19 @@ fn what_cannot_be_used_is_refused_with_what_to_do() {
     assert!(matches!(log.begin(), Err(LogError::KeyExists(_))));
     let pem = fs::read(&log.key).unwrap();
     fs::remove_file(&log.key).unwrap();
-    assert!(matches!(attempt(&log), LogError::NoKey(_)));
+    // Both verbs and the hook say how to begin anew, and none sends to the other.
+    assert!(matches!(attempt(&log), LogError::LostKey { .. }));
+    assert!(matches!(log.begin(), Err(LogError::LostKey { .. })));
+    assert!(matches!(
+        log.change_key(Duration::ZERO),
+        Err(LogError::LostKey { .. })
+    ));
+    let key_set = fs::read(log.directory.join("keys.json")).unwrap();
+    fs::remove_file(log.directory.join("keys.json")).unwrap();
+    write_private(&log.key, &pem);
+    assert!(matches!(attempt(&log), LogError::KeyWithoutLog { .. }));
+    assert!(matches!(log.begin(), Err(LogError::KeyWithoutLog { .. })));
+    fs::write(log.directory.join("keys.json"), key_set).unwrap();
     // A key that nobody has the public part of would make a log that nobody can verify.
     let stranger = KeyPair::generate().unwrap().to_pem(None).unwrap();
     write_private(&log.key, stranger.as_bytes());
@@ -274,6 +286,43 @@ fn what_cannot_be_used_is_refused_with_what_to_do() {
     drop(lock);
     append(&log, &decision("c", Verdict::Pass));
     assert_eq!(report(&log).receipts, 2);
+}
+
+/// Its end is looked at across segments and keys, and an unfinished line is no harm: the next writer sets it aside.
+#[test]
+fn a_log_is_looked_at_from_its_end_without_being_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let log = begun(home.path(), 4_000);
+    assert!(log.standing().end.unwrap().last.is_none());
+    for number in 0..20 {
+        append(&log, &decision(&format!("call-{number}"), Verdict::Pass));
+    }
+    let new = log.change_key(Duration::from_secs(1)).unwrap();
+    assert_eq!(
+        log.standing().key.unwrap(),
+        new.id(),
+        "what signs next, not what signed last"
+    );
+    append(&log, &decision("call-20", Verdict::Pass));
+    let path = segments(&log).pop().unwrap();
+    let mut file = File::options().append(true).open(&path).unwrap();
+    file.write_all(b"{\"payload\":").unwrap();
+    let before = fs::read(&path).unwrap();
+    let standing = log.standing();
+    let end = standing.end.unwrap();
+    assert_eq!((end.last.unwrap().seq, end.looked_at, end.broken), (22, 22, None));
+    assert!(standing.key.is_ok() && standing.unwritable.is_none());
+    assert_eq!(fs::read(&path).unwrap(), before);
+
+    fs::remove_file(segments(&log).remove(0)).unwrap();
+    assert!(
+        log.standing()
+            .end
+            .unwrap()
+            .broken
+            .unwrap()
+            .contains("the first one here")
+    );
 }
 
 /// A receipt of a later version is nothing torn: an older host must not take it apart.

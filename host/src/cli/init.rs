@@ -118,7 +118,8 @@ impl InitArguments {
             Ok(()) if shown.is_ok() => ExitCode::OK,
             Ok(()) => ExitCode::FAILED,
             Err(error) => {
-                let _ = writeln!(io::stderr(), "holdpoint: {error}");
+                let text = Terminal::stderr().wrap(&format!("holdpoint: {error}"), 0);
+                let _ = writeln!(io::stderr(), "{text}");
                 ExitCode::FAILED
             }
         }

@@ -15,7 +15,9 @@ use holdpoint_receipts::{
 };
 
 use crate::config::{self, Places, Receipts};
+use crate::doctor::own;
 use crate::exit::ExitCode;
+use crate::terminal::Terminal;
 
 /// What a verb comes to: how the process ends, or an error that says what to do.
 type Done = Result<ExitCode, Box<dyn Error>>;
@@ -183,7 +185,8 @@ pub(super) fn run(arguments: ReceiptsArguments) -> ExitCode {
     match arguments.run() {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "holdpoint: {error}");
+            let text = Terminal::stderr().wrap(&format!("holdpoint: {error}"), 0);
+            let _ = writeln!(io::stderr(), "{text}");
             ExitCode::FAILED
         }
     }
@@ -204,7 +207,9 @@ impl ReceiptsArguments {
         };
         match self.verb {
             Verb::List { which, json, from } => {
-                show::list(&Calls::read(&source(from)?, &which.into())?, json)
+                let filter: Filter = which.into();
+                let wants_tests = filter.session.as_deref() == Some(own::SESSION);
+                show::list(&Calls::read(&source(from)?, &filter)?, wants_tests, json)
             }
             Verb::Show { what, json, from } => {
                 let calls = Calls::read(&source(from)?, &Filter::default())?;
@@ -300,6 +305,7 @@ fn tell(report: &Report, json: bool) -> Done {
         print_json(&serde_json::to_value(report)?)?;
         return Ok(code);
     }
+    let terminal = Terminal::stdout();
     let mut text = String::new();
     for (name, part) in [
         ("integrity", &report.integrity),
@@ -308,17 +314,18 @@ fn tell(report: &Report, json: bool) -> Done {
     ] {
         text.push_str(&format!("{name:<13} {}\n", part.outcome.words()));
         for finding in &part.found {
-            text.push_str(&format!("  {finding}\n"));
+            text.push_str(&format!("  {}\n", terminal.wrap(finding, 4)));
         }
         if part.more > 0 {
             text.push_str(&format!("  and {} more\n", part.more));
         }
     }
     for note in &report.notes {
-        text.push_str(&format!("note: {note}\n"));
+        text.push_str(&format!("{}\n", terminal.wrap(&format!("note: {note}"), 6)));
     }
     if let (Some(last), Some(head)) = (report.last, report.head) {
-        text.push_str(&format!("the last one is #{last}, {head}\n"));
+        let last = format!("the last one is #{last}, {head}");
+        text.push_str(&format!("{}\n", terminal.wrap(&last, 2)));
     }
     print(&text)?;
     Ok(code)

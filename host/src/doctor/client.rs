@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::finding::Finding;
 
+/// The client's program.
+const PROGRAM: &str = "claude";
 /// The first version that honours `onFailure`.
 const HONOURS_ON_FAILURE: Version = Version(2, 1, 295);
 /// The first version that starts a program with its arguments and without a shell.
@@ -49,7 +51,7 @@ impl Facts {
 }
 
 fn ask() -> Result<Version, String> {
-    let program = on_path("claude").ok_or("the program claude is not on the PATH")?;
+    let program = on_path(PROGRAM).ok_or("the program claude is not on the PATH")?;
     let mut child = Command::new(&program)
         .arg("--version")
         .stdin(Stdio::null())
@@ -101,7 +103,11 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
             format!("the version of Claude Code is not known: {why}"),
             format!("onFailure is honoured from {HONOURS_ON_FAILURE} on; before that, a hook that is killed lets its call run"),
         )
-        .mended_by("claude --version"),
+        .mended_by(if on_path(PROGRAM).is_some() {
+            "claude --version"
+        } else {
+            "run holdpoint doctor where claude is on the PATH, or install Claude Code"
+        }),
     }];
     findings.extend(facts.switches.iter().map(|name| {
         Finding::broken(

@@ -9,7 +9,9 @@ mod client;
 mod configuration;
 mod finding;
 mod hooks;
+pub(crate) mod own;
 mod policy;
+mod receipts;
 mod repair;
 mod selftest;
 mod servers;
@@ -29,9 +31,6 @@ use crate::terminal::Progress;
 
 pub use finding::{Finding, Repair, Severity, worst};
 pub use repair::repair;
-
-/// The session of the calls that are played as a test.
-pub(crate) const SESSION: &str = "holdpoint-doctor";
 
 /// What to look at.
 #[derive(Debug, Clone, Default)]
@@ -127,6 +126,11 @@ impl Looked<'_> {
         findings.extend(policy::judge(&policy));
         let state = state::Facts::gather(config, self.hooks.installed());
         findings.extend(state::judge(&state));
+        findings.extend(
+            receipts::Facts::gather(&config.receipts)
+                .iter()
+                .flat_map(receipts::judge),
+        );
         if !self.options.offline {
             let _progress = Progress::begin("asking the ZVM");
             findings.extend(zvm::Facts::gather(&config.zerto).iter().flat_map(zvm::judge));

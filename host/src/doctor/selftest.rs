@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use holdpoint_setup::Event;
 use serde_json::{Value, json};
 
-use super::SESSION;
 use super::finding::Finding;
 use super::hooks::Ours;
+use super::own::{CALL, FOREIGN, NO_VM, SESSION, UNREADABLE};
 
 /// The longest time for one call, whatever the entry's timeout is.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,8 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 /// The longest answer that is read, in bytes.
 const LONGEST: u64 = 1024 * 1024;
-/// A name that no VM has.
-const NO_VM: &str = "holdpoint-doctor-no-such-vm";
 
 /// What the harness makes of what a hook leaves behind. The stricter one is the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,14 +89,14 @@ fn rows(stances: Stances, offline: bool) -> Vec<Row> {
             "hook_event_name": "PreToolUse",
             "tool_name": tool,
             "tool_input": input,
-            "tool_use_id": "toolu_holdpoint_doctor"
+            "tool_use_id": CALL
         })
     };
-    let row = |name, event: Value, expected, by_policy| Row {
+    let row = |name, event: Value, expected| Row {
         name,
         event: event.to_string(),
         expected,
-        by_policy,
+        by_policy: true,
     };
     // A human may be asked; where nobody would answer, the configuration makes a deny of it.
     let asks = Expected(Effect::Asked, Effect::Blocked);
@@ -108,50 +106,40 @@ fn rows(stances: Stances, offline: bool) -> Vec<Row> {
         Effect::Passed => exactly(effect),
         effect => at_least(effect),
     };
-    let mut foreign = call("mcp__esxi__powerOff", json!({ "name": NO_VM }));
-    foreign["turn_id"] = json!("another harness's");
+    // Nothing of these two is known to the hook but their text.
+    let blocked = |name, event: &str| Row {
+        name,
+        event: event.to_owned(),
+        expected: exactly(Effect::Blocked),
+        by_policy: false,
+    };
     let mut rows = vec![
-        Row {
-            name: "an event that cannot be read",
-            event: "{\"hook_event_name\":\"PreToolUse\",\"tool_name\":}".into(),
-            expected: exactly(Effect::Blocked),
-            by_policy: false,
-        },
-        row(
-            "a call of another harness",
-            foreign,
-            exactly(Effect::Blocked),
-            false,
-        ),
+        blocked("an event that cannot be read", UNREADABLE),
+        blocked("a call of another harness", FOREIGN),
         row(
             "a call that only reads",
             call("mcp__esxi__listVMs", json!({})),
             exactly(Effect::Passed),
-            true,
         ),
         row(
             "a change that names no machine",
             call("mcp__esxi__powerOff", json!({})),
             asks,
-            true,
         ),
         row(
             "a change of a control plane",
             call("mcp__esxi__createVM", json!({ "name": NO_VM })),
             stance(stances.control_plane),
-            true,
         ),
         row(
             "a tool that no catalog lists",
             call("mcp__holdpoint-doctor__unlisted", json!({})),
             stance(stances.unknown_tool),
-            true,
         ),
         row(
             "a tool of the harness",
             call("Read", json!({ "file_path": "/nonexistent" })),
             exactly(Effect::Passed),
-            true,
         ),
     ];
     if !offline {
@@ -159,7 +147,6 @@ fn rows(stances: Stances, offline: bool) -> Vec<Row> {
             "a change of a VM that Zerto does not know",
             call("mcp__esxi__powerOff", json!({ "name": NO_VM })),
             asks,
-            true,
         ));
     }
     rows

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use holdpoint_artifact::UtcTime;
 
 use super::finding::{Finding, Repair};
-use super::{SESSION, transcripts};
+use super::{own, transcripts};
 use crate::config::Config;
 use crate::history::Backwards;
 use crate::log::Log;
@@ -104,10 +104,11 @@ fn is_torn(path: &Path) -> bool {
     read.is_ok() && last != *b"\n"
 }
 
-/// When the hook last decided something that was no test of ours.
+/// When the hook last decided something that was no test of ours. What has no session came from no harness that is at work:
+/// somebody tried the hook, or an event could not be read.
 fn last_decision(log: &Log) -> Option<UtcTime> {
     let mut decisions = Backwards::of(log, FAR_ENOUGH).ok()?;
-    let last = decisions.find(|decision| decision.session != SESSION)?;
+    let last = decisions.find(|decision| !decision.session.is_empty() && !own::decided(decision))?;
     last.at.parse().ok()
 }
 

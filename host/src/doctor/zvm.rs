@@ -14,6 +14,8 @@ use crate::zerto::settings;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// From so many days before its end on, a certificate is said to end soon.
 const SOON: i64 = 30;
+/// An end that is further away than this, in days, is meant as none.
+const FAR: i64 = 50 * 365;
 /// Clocks that are further apart than this, in seconds, confuse whoever compares times.
 const APART: f64 = 120.0;
 /// A token that lives shorter than this is renewed all the time while a checkpoint is waited for.
@@ -104,7 +106,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     match &facts.log_in {
         Ok(life) => findings.push(of_log_in(&facts.url, *life)),
-        Err(error) => findings.push(unanswered(&facts.url, error)),
+        Err(error) => findings.push(unanswered(facts, error)),
     }
     findings.extend(of_certificate(facts));
     if let Some(answers) = &facts.answers {
@@ -126,16 +128,25 @@ fn of_log_in(url: &str, life: Option<Duration>) -> Finding {
     }
 }
 
-fn unanswered(url: &str, error: &Error) -> Finding {
+fn unanswered(facts: &Facts, error: &Error) -> Finding {
+    let url = &facts.url;
     let denied = "every call that changes a machine is denied";
+    if let Error::Unreachable(words) = error
+        && words.contains("is not trusted")
+        && let Some(certificate) = &facts.certificate
+    {
+        // An agent is told neither the digest nor what to do with it.
+        let words = words.split(';').next().unwrap_or_default();
+        let found = format!("{words}; its digest is sha256:{}", certificate.sha256);
+        return Finding::broken("zvm.trust", found, denied).mended_by(
+            "compare that SHA-256 at the ZVM itself, since whoever stands in between can show one of their own; if it is \
+             the ZVM's, set zerto.pin to it, or zerto.ca_file to its authority's file: holdpoint init --pin, or --ca-file",
+        );
+    }
     let (check, mend) = match error {
         Error::Unauthorized(_) => (
             "zvm.login",
             "check zerto.username, zerto.client_id and the secret; a locked account has to be unlocked in Keycloak",
-        ),
-        Error::Unreachable(words) if words.contains("is not trusted") => (
-            "zvm.trust",
-            "compare that SHA-256 with the ZVM's own; then set zerto.pin to it, or zerto.ca_file",
         ),
         _ => (
             "zvm.reach",
@@ -180,7 +191,11 @@ fn of_certificate(facts: &Facts) -> Option<Finding> {
         let found = says(format!("ends in {}", seconds(ends - facts.now)));
         Some(Finding::caution("zvm.certificate", found, matters).mended_by(mend))
     } else {
-        let found = says(format!("counts for {} more", seconds(ends - facts.now)));
+        let found = if ends - facts.now > FAR * 86_400 {
+            says("has no end that anybody here will see".into())
+        } else {
+            says(format!("counts for {} more", seconds(ends - facts.now)))
+        };
         Some(Finding::good("zvm.certificate", found))
     }
 }

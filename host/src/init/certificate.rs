@@ -7,7 +7,7 @@ use holdpoint_zerto::{Certificate, Login, Secret, Settings, Trust, Zvm};
 use crate::terminal::Progress;
 
 /// How long the ZVM has to answer.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
 
 /// What came of a handshake.
 pub(super) enum Handshake {
@@ -56,12 +56,18 @@ pub(super) fn shake_hands(url: &str, trust: Trust) -> Handshake {
     }
 }
 
-/// A SHA-256 as tools print it: bytes with colons between them.
-pub(super) fn with_colons(sha256: &str) -> String {
+/// A SHA-256 as tools print it, bytes with colons between them, in two halves: a whole one is wider than a terminal.
+pub(super) fn with_colons(sha256: &str) -> [String; 2] {
     let bytes: Vec<String> = sha256
         .as_bytes()
         .chunks(2)
         .map(|byte| String::from_utf8_lossy(byte).to_ascii_uppercase())
         .collect();
-    bytes.join(":")
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    [first.join(":") + ":", second.join(":")]
+}
+
+/// The same in running text.
+pub(super) fn in_two_words(sha256: &str) -> String {
+    with_colons(sha256).join(" ")
 }

@@ -9,7 +9,7 @@ use holdpoint_setup::{Event, Hook, plugin};
 
 use super::questions::Questions;
 use super::{InitError, Report};
-use crate::config::Config;
+use crate::config::{self, Config};
 
 /// The least time between the deadline and the harness's timeout, in seconds.
 const MARGIN: f64 = 30.0;
@@ -209,6 +209,35 @@ pub(super) fn uninstall(
     if !touched {
         report.done("There was no hook of Holdpoint's to take out.".into());
     }
-    report.remark("The configuration, the log and installed policies stay where they are.");
+    report.remark(match remains() {
+        none if none.is_empty() => "Nothing else of Holdpoint's is here.".to_owned(),
+        some => format!("What stays where it is: {}.", some.join("; ")),
+    });
     Ok(())
+}
+
+/// What else of Holdpoint's is here, as far as the configuration that is read without being named says so.
+fn remains() -> Vec<String> {
+    let places = config::Places::find(None);
+    let loaded = config::load(&places).unwrap_or_default();
+    let receipts = loaded.receipts.log().ok();
+    let all = [
+        ("the configuration", Some(places.machine)),
+        ("the configuration", places.user.map(|(path, _)| path)),
+        ("the secret", loaded.zerto.secret_file.clone()),
+        ("the decision log", loaded.log.open().ok().map(|log| log.path)),
+        ("receipts", receipts.as_ref().map(|log| log.directory.clone())),
+        ("the key that signs them", receipts.map(|log| log.key)),
+        (
+            "the session tally",
+            loaded.session.store().ok().map(|store| store.path().to_owned()),
+        ),
+        ("kept log-ins", config::Zerto::directory()),
+        ("installed policies", loaded.policy.store()),
+    ];
+    let there = all.into_iter().filter_map(|(what, path)| Some((what, path?)));
+    there
+        .filter(|(_, path)| path.exists())
+        .map(|(what, path)| format!("{what} {}", path.display()))
+        .collect()
 }

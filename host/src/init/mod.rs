@@ -9,6 +9,7 @@ mod install;
 mod migrate;
 mod questions;
 mod receipts;
+mod trust;
 mod zvm;
 
 use std::env;
@@ -23,6 +24,7 @@ pub use self::zvm::{SecretSource, Trusted, Zvm};
 use crate::config::{ConfigError, LoginKind, Mode, Places};
 use document::Document;
 use questions::Questions;
+use zvm::Known;
 
 /// What the command line says.
 #[derive(Debug, Default)]
@@ -42,9 +44,9 @@ pub struct Wanted {
 /// Why nothing was set up, or not all.
 #[derive(Debug, Error)]
 pub enum InitError {
-    /// Something was not said, and there is nobody to ask.
-    #[error("{0} is not known; say it by {1}")]
-    Missing(&'static str, &'static str),
+    /// Something was not said, and there is nobody to ask: what, and the options that say it.
+    #[error("not known, and nobody is here to be asked: {}", in_words(.0))]
+    Missing(Vec<(&'static str, &'static str)>),
     /// The human said no.
     #[error("nothing was written")]
     Declined,
@@ -77,6 +79,11 @@ impl InitError {
     }
 }
 
+fn in_words(missing: &[(&str, &str)]) -> String {
+    let words = missing.iter().map(|(what, option)| format!("{what} ({option})"));
+    words.collect::<Vec<_>>().join("; ")
+}
+
 /// What was done, a sentence each.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -102,6 +109,7 @@ impl Report {
 ///
 /// Where something is missing or wrong. Nothing was written then, or what was is in the report.
 pub fn run(wanted: Wanted, report: &mut Report) -> Result<(), InitError> {
+    wanted.zvm.check()?;
     let questions = Questions::at_the_terminal();
     let directory = env::current_dir().map_err(InitError::file(Path::new(".")))?;
     let places = harness_places(&directory)?;
@@ -111,24 +119,25 @@ pub fn run(wanted: Wanted, report: &mut Report) -> Result<(), InitError> {
         .as_deref()
         .map(|path| migrate::read(path, &places))
         .transpose()?;
-    let target = match wanted.target {
-        Some(target) => target,
-        None => Target::ask(&questions)?,
+    let said = match wanted.target {
+        None if questions.can_ask() => Some(Target::ask(&questions)?),
+        said => said,
     };
-    let path = config_path(wanted.config, &target)?;
+    let path = config_path(wanted.config, said.as_ref())?;
     let mut document = Document::open(&path)?;
     if let Some(original) = &original {
         original.fill(&mut zvm, &path);
     }
+    let target = known(said, &zvm, &document, &questions)?;
     target.check(&places)?;
-    let secret = zvm.complete(&mut document, &questions, report)?;
+    let Known { typed, is_trusted } = zvm.complete(&mut document, &questions, report)?;
     if let Some(original) = &original {
         original.settings(&mut document, report);
     }
     receipts::complete(wanted.receipts, &target, &mut document, &questions)?;
     let config = document.check()?;
     if let Some((path, text)) =
-        secret.or_else(|| original.as_ref().and_then(|original| original.secret(&document)))
+        typed.or_else(|| original.as_ref().and_then(|original| original.secret(&document)))
     {
         document::write_secret(&path, &text)?;
         report.done(format!(
@@ -145,14 +154,34 @@ pub fn run(wanted: Wanted, report: &mut Report) -> Result<(), InitError> {
             path.display()
         ));
     }
-    zvm::remark_on_secret(&config, report);
+    zvm::try_log_in(&config, is_trusted, report);
     receipts::make_key(&config, &target, report)?;
     target.install(&places, &path, &config, report)?;
     if let Some(original) = &original {
         original.differences(report);
     }
-    report.remark("Check everything, the log-in at the ZVM as well, with: holdpoint doctor");
+    report.remark("Check everything with: holdpoint doctor");
     Ok(())
+}
+
+/// Where the hook goes. Where nobody can be asked, everything that was not said is told at once.
+fn known(
+    target: Option<Target>,
+    zvm: &Zvm,
+    document: &Document,
+    questions: &Questions,
+) -> Result<Target, InitError> {
+    let mut missing = Vec::new();
+    if target.is_none() {
+        missing.push(("where the hook goes", "--level or --plugin"));
+    }
+    if !questions.can_ask() {
+        missing.extend(zvm.missing(document));
+    }
+    match target {
+        Some(target) if missing.is_empty() => Ok(target),
+        _ => Err(InitError::Missing(missing)),
+    }
 }
 
 /// Takes the hook out of every settings file that has it, or of one.
@@ -179,13 +208,13 @@ fn harness_places(directory: &Path) -> Result<reading::Places, InitError> {
 
 /// Where the configuration goes: what `--config` says, else the machine's file for a managed installation, else as for
 /// the hook.
-fn config_path(named: Option<PathBuf>, target: &Target) -> Result<PathBuf, InitError> {
+fn config_path(named: Option<PathBuf>, target: Option<&Target>) -> Result<PathBuf, InitError> {
     let path = match (named, target) {
         (Some(path), _) => path,
-        (None, Target::Managed) => Places::find(None).machine,
+        (None, Some(Target::Managed)) => Places::find(None).machine,
         (None, _) => {
             let user = Places::find(None).user.map(|(path, _)| path);
-            user.ok_or(InitError::Missing("where the configuration goes", "--config"))?
+            user.ok_or_else(|| InitError::Missing(vec![("where the configuration goes", "--config")]))?
         }
     };
     std::path::absolute(&path).map_err(InitError::file(&path))

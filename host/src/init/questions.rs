@@ -3,6 +3,11 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use super::InitError;
+use crate::terminal::Terminal;
+use crate::text::clean_line;
+
+/// The longest wrong answer that is repeated, in characters.
+const LONGEST_ECHO: usize = 40;
 
 /// Asks, or says that there is nobody to ask.
 pub(super) struct Questions {
@@ -30,7 +35,7 @@ impl Questions {
         default: Option<&str>,
     ) -> Result<String, InitError> {
         if !self.somebody_is_there {
-            return Err(InitError::Missing(what, option));
+            return Err(InitError::Missing(vec![(what, option)]));
         }
         loop {
             let hint = default.map_or_else(String::new, |default| format!(" [{default}]"));
@@ -52,30 +57,19 @@ impl Questions {
         choices: &[&str],
     ) -> Result<usize, InitError> {
         if !self.somebody_is_there {
-            return Err(InitError::Missing(what, option));
+            return Err(InitError::Missing(vec![(what, option)]));
         }
-        let list: String = choices
-            .iter()
-            .enumerate()
-            .map(|(index, choice)| format!("  {}  {choice}\n", index + 1))
-            .collect();
-        loop {
-            let said = ask(&format!("{question}\n{list}Number [1]: "))?;
-            if said.is_empty() {
-                return Ok(0);
-            }
-            if let Ok(number @ 1..) = said.parse::<usize>()
-                && number <= choices.len()
-            {
-                return Ok(number - 1);
-            }
-        }
+        numbered(question, choices, Some(0))
     }
 
-    /// Yes or no; no unless it is said.
-    pub(super) fn yes(&self, question: &str) -> Result<bool, InitError> {
-        let said = ask(&format!("{question} [y/N]: "))?;
-        Ok(matches!(said.to_ascii_lowercase().as_str(), "y" | "yes"))
+    /// One of several that nobody should choose unawares, by its number.
+    pub(super) fn decision(&self, question: &str, choices: &[&str]) -> Result<usize, InitError> {
+        numbered(question, choices, None)
+    }
+
+    /// Says something before the next question.
+    pub(super) fn tell(&self, what: &str) -> Result<(), InitError> {
+        writeln!(io::stderr(), "{}", wrapped(what)).map_err(InitError::Terminal)
     }
 
     /// Something that does not appear while it is typed.
@@ -86,6 +80,42 @@ impl Questions {
         let _ = writeln!(io::stderr());
         said
     }
+}
+
+/// One of several, by its number.
+fn numbered(question: &str, choices: &[&str], default: Option<usize>) -> Result<usize, InitError> {
+    let list: String = choices
+        .iter()
+        .enumerate()
+        .map(|(index, choice)| format!("  {}  {choice}\n", index + 1))
+        .collect();
+    let hint = default.map_or_else(String::new, |index| format!(" [{}]", index + 1));
+    let question = wrapped(question);
+    loop {
+        let said = ask(&format!("{question}\n{list}Number{hint}: "))?;
+        match (said.parse::<usize>(), default) {
+            (_, Some(index)) if said.is_empty() => return Ok(index),
+            (Ok(number @ 1..), _) if number <= choices.len() => return Ok(number - 1),
+            _ => {
+                let why = format!(
+                    "'{}' is no number from 1 to {}.",
+                    clean_line(&said, LONGEST_ECHO),
+                    choices.len()
+                );
+                writeln!(io::stderr(), "{why}").map_err(InitError::Terminal)?;
+            }
+        }
+    }
+}
+
+/// A text in lines that fit the terminal. Lines that begin with blanks stay as they are.
+fn wrapped(text: &str) -> String {
+    let terminal = Terminal::stderr();
+    let lines = text.split('\n').map(|line| match line.starts_with(' ') {
+        true => line.to_owned(),
+        false => terminal.wrap(line, 0),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn ask(question: &str) -> Result<String, InitError> {

@@ -51,7 +51,7 @@ pub(super) fn complete(
     Ok(())
 }
 
-/// Makes the key where receipts are wanted and there is none.
+/// Makes the key where receipts are wanted and nothing has begun; says so where what has begun cannot go on.
 pub(super) fn make_key(config: &Config, target: &Target, report: &mut Report) -> Result<(), InitError> {
     if config.receipts.mode == Mode::Off {
         return Ok(());
@@ -64,6 +64,14 @@ pub(super) fn make_key(config: &Config, target: &Target, report: &mut Report) ->
     }
     let log = config.receipts.log()?;
     if log.has_begun() {
+        let standing = log.standing();
+        if let Some(error) = standing.key.err().or(standing.unwritable) {
+            let comes_of_it = match config.receipts.mode {
+                Mode::Gate => "every call is denied until they can",
+                Mode::Off | Mode::Audit => "decisions leave none until they can",
+            };
+            report.remark(format!("Receipts cannot be written, and {comes_of_it}: {error}"));
+        }
         return Ok(());
     }
     let key = log.begin().map_err(|error| InitError::Other(error.to_string()))?;

@@ -1,16 +1,17 @@
-//! What has to be known of the ZVM: where it is, as whom, by which secret, and what makes it trusted.
+//! What has to be known of the ZVM: where it is, what makes it trusted, as whom, and by which secret.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use holdpoint_zerto::Trust;
+use holdpoint_zerto::Settings;
 
-use super::certificate::{Handshake, shake_hands, with_colons};
+use super::certificate::PATIENCE;
 use super::document::{self, Document};
 use super::questions::Questions;
-use super::{InitError, Report, login_name};
-use crate::config::{Config, LoginKind};
-use crate::secret;
+use super::{InitError, Report, login_name, trust};
+use crate::config::{Config, ConfigError, LoginKind};
+use crate::terminal::Progress;
+use crate::{secret, zerto};
 
 /// What the command line says of the ZVM.
 #[derive(Debug, Default)]
@@ -53,22 +54,61 @@ pub enum Trusted {
     FirstSeen,
 }
 
+/// The options that say where the secret is.
+const SECRET_OPTIONS: &str = "--secret-file, --secret-env, --secret-command or --secret-keyring";
+
 /// A secret that was typed in, and the file that it goes to.
 type Typed = Option<(PathBuf, String)>;
 
+/// What became known of the ZVM beside what the document says.
+pub(super) struct Known {
+    pub(super) typed: Typed,
+    /// Whether what it shows now is trusted.
+    pub(super) is_trusted: bool,
+}
+
 impl Zvm {
+    /// Whether what the command line says can be right, as far as that can be told from it alone.
+    pub(super) fn check(&self) -> Result<(), InitError> {
+        self.url.as_deref().map_or(Ok(()), check_url)
+    }
+
+    /// What neither this nor the document says and cannot be told otherwise, with the options that say it.
+    pub(super) fn missing(&self, document: &Document) -> Vec<(&'static str, &'static str)> {
+        let is_client = match self.login {
+            Some(login) => login == LoginKind::ClientCredentials,
+            None => document.get("login") == Some(login_name(LoginKind::ClientCredentials)),
+        };
+        let mut missing = Vec::new();
+        if self.url.is_none() && !document.has("url") {
+            missing.push(("the ZVM", "--url"));
+        }
+        if is_client && self.client_id.is_none() && !document.has("client_id") {
+            missing.push(("the Keycloak client", "--client-id"));
+        }
+        if !is_client && self.username.is_none() && !document.has("username") {
+            missing.push(("the user", "--username"));
+        }
+        if self.secret.is_none() && !document.has_secret() {
+            missing.push(("the secret's place", SECRET_OPTIONS));
+        }
+        missing
+    }
+
     /// Brings the document to what is wanted, and asks for what neither it nor the command line says.
     pub(super) fn complete(
         self,
         document: &mut Document,
         questions: &Questions,
         report: &mut Report,
-    ) -> Result<Typed, InitError> {
+    ) -> Result<Known, InitError> {
         let url = match self.url.or_else(|| document.get("url").map(str::to_owned)) {
             Some(url) => url,
-            None => questions.line("the ZVM", "--url", "The ZVM (https://…)", None)?,
+            None => ask_for_url(questions)?,
         };
+        check_url(&url)?;
         document.set("url", url.as_str());
+        let is_trusted = trust::complete(self.trust, &url, document, questions, report)?;
         let login = complete_login(self.login, document, questions)?;
         if login == LoginKind::ClientCredentials || self.client_id.is_some() {
             let known = self
@@ -91,8 +131,23 @@ impl Zvm {
             document.set("username", username);
         }
         let typed = complete_secret(self.secret, document, questions)?;
-        complete_trust(self.trust, &url, document, questions, report)?;
-        Ok(typed)
+        Ok(Known { typed, is_trusted })
+    }
+}
+
+fn check_url(url: &str) -> Result<(), InitError> {
+    // The address itself is not repeated: some write a password into it.
+    let checked = holdpoint_zerto::check_address(url);
+    checked.map_err(|why| ConfigError::value("zerto.url", format!("cannot be used: {why}")).into())
+}
+
+fn ask_for_url(questions: &Questions) -> Result<String, InitError> {
+    loop {
+        let url = questions.line("the ZVM", "--url", "The ZVM (https://…)", None)?;
+        match check_url(&url) {
+            Ok(()) => return Ok(url),
+            Err(error) => questions.tell(&error.to_string())?,
+        }
     }
 }
 
@@ -150,7 +205,6 @@ fn complete_secret(
 }
 
 fn ask_for_secret(document: &Document, questions: &Questions) -> Result<(SecretSource, Typed), InitError> {
-    let options = "--secret-file, --secret-env, --secret-command or --secret-keyring";
     let choices = [
         "in a file that only you can read; type it in now",
         "in a file that is there already",
@@ -159,14 +213,15 @@ fn ask_for_secret(document: &Document, questions: &Questions) -> Result<(SecretS
         "in an environment variable",
     ];
     let line = |question: &str, default: Option<&str>| {
-        questions.line("the secret's place", options, question, default)
+        questions.line("the secret's place", SECRET_OPTIONS, question, default)
     };
+    let question = "Where is the secret?";
     Ok(
-        match questions.choice("the secret's place", options, "Where is the secret?", &choices)? {
+        match questions.choice("the secret's place", SECRET_OPTIONS, question, &choices)? {
             0 => {
-                let usual = usual_secret_file(document.path());
-                let path = PathBuf::from(line("The file", usual.to_str())?);
                 let secret = questions.secret("The secret")?;
+                let usual = usual_secret_file(document.path());
+                let path = PathBuf::from(line("Write it to which file?", usual.to_str())?);
                 (SecretSource::File(path.clone()), Some((path, secret)))
             }
             1 => (SecretSource::File(line("The file", None)?.into()), None),
@@ -189,108 +244,7 @@ pub(super) fn usual_secret_file(config: &Path) -> PathBuf {
     config.with_file_name("zvm-secret")
 }
 
-fn complete_trust(
-    wanted: Option<Trusted>,
-    url: &str,
-    document: &mut Document,
-    questions: &Questions,
-    report: &mut Report,
-) -> Result<(), InitError> {
-    match wanted {
-        Some(Trusted::CaFile(path)) => {
-            let path = absolute(&path)?;
-            match shake_hands(url, Trust::CaFile(path.clone().into())) {
-                Handshake::Trusted => {
-                    report.done(format!("{url} shows a certificate that {path} vouches for."));
-                }
-                Handshake::Distrusted(seen) => {
-                    return Err(InitError::Other(format!(
-                        "{path} does not vouch for the certificate that {url} shows (SHA-256 {})",
-                        with_colons(&seen.sha256)
-                    )));
-                }
-                Handshake::Nobody(why) => report.remark(not_reached(url, &why)),
-            }
-            document.set_trust("ca_file", path);
-        }
-        Some(Trusted::Pin(pin)) => {
-            document.set_trust("pin", pin.as_str());
-            let bytes = document.check()?.zerto.fingerprint();
-            match shake_hands(url, Trust::Pin(bytes.unwrap_or_default())) {
-                Handshake::Trusted => report.done(format!("{url} shows the pinned certificate.")),
-                Handshake::Distrusted(seen) => {
-                    return Err(InitError::Other(format!(
-                        "{url} shows another certificate than the pinned one, with the SHA-256 {}",
-                        with_colons(&seen.sha256)
-                    )));
-                }
-                Handshake::Nobody(why) => report.remark(not_reached(url, &why)),
-            }
-        }
-        None if document.has_trust() => {}
-        first_seen => trust_what_is_seen(first_seen.is_some(), url, document, questions, report)?,
-    }
-    Ok(())
-}
-
-/// Neither an authority nor a pin was named: where the system does not vouch for the certificate, a human has to.
-fn trust_what_is_seen(
-    said_before: bool,
-    url: &str,
-    document: &mut Document,
-    questions: &Questions,
-    report: &mut Report,
-) -> Result<(), InitError> {
-    match shake_hands(url, Trust::System) {
-        Handshake::Trusted if !said_before => {
-            report.done(format!(
-                "{url} shows a certificate that this system's authorities vouch for."
-            ));
-        }
-        Handshake::Nobody(why) if said_before => {
-            return Err(InitError::Other(format!("{url} shows no certificate now: {why}")));
-        }
-        Handshake::Nobody(why) => {
-            report.remark(not_reached(url, &why));
-            report.remark("Only certificates that this system's authorities vouch for are trusted. For a self-signed one, run init again with --pin or --ca-file.");
-        }
-        Handshake::Trusted | Handshake::Distrusted(_) => {
-            // Once more, trusting nothing, so that it is seen in either case.
-            let Handshake::Distrusted(seen) = shake_hands(url, Trust::Pin([0; 32])) else {
-                return Err(InitError::Other(format!(
-                    "{url} shows no certificate now; try again"
-                )));
-            };
-            let shown = with_colons(&seen.sha256);
-            if !said_before {
-                if !questions.can_ask() {
-                    return Err(InitError::Other(format!(
-                        "this system does not vouch for the certificate of {url}, SHA-256 {shown}: compare it at the ZVM \
-                         and say --pin sha256:{}, or name its authority by --ca-file, or trust what is shown now by \
-                         --trust-on-first-use",
-                        seen.sha256
-                    )));
-                }
-                let question = format!(
-                    "This system does not vouch for the certificate of {url}. Its SHA-256 is\n  {shown}\nCompare it at the \
-                     ZVM: whoever stands in between can show one of their own. Is it the right one?"
-                );
-                if !questions.yes(&question)? {
-                    return Err(InitError::Declined);
-                }
-            }
-            document.set_trust("pin", format!("sha256:{}", seen.sha256));
-            report.done(format!("The certificate with the SHA-256 {shown} is pinned."));
-        }
-    }
-    Ok(())
-}
-
-fn not_reached(url: &str, why: &str) -> String {
-    format!("{url} could not be asked for its certificate now: {why}")
-}
-
-fn absolute(path: &Path) -> Result<String, InitError> {
+pub(super) fn absolute(path: &Path) -> Result<String, InitError> {
     let path = std::path::absolute(path).map_err(InitError::file(path))?;
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| {
@@ -301,12 +255,45 @@ fn absolute(path: &Path) -> Result<String, InitError> {
     })
 }
 
-/// Says so where the secret cannot be read yet.
-pub(super) fn remark_on_secret(config: &Config, report: &mut Report) {
-    if let Err(error) = secret::read(&config.zerto, Instant::now() + Duration::from_secs(31)) {
-        let why = crate::zerto::words(&error);
+/// Says so where the secret cannot be read yet, or where the ZVM, if what it shows is trusted, does not take the log-in.
+pub(super) fn try_log_in(config: &Config, is_trusted: bool, report: &mut Report) {
+    if let Some(name) = &config.zerto.secret_env {
         report.remark(format!(
-            "The secret cannot be read yet, and every change is denied until it can: {why}"
+            "Claude Code has to be started with {name} in its environment."
         ));
     }
+    let secret = match secret::read(&config.zerto, Instant::now() + Duration::from_secs(31)) {
+        Ok(secret) => secret,
+        Err(error) => {
+            let why = zerto::words(&error);
+            report.remark(format!(
+                "The secret cannot be read yet, and every change is denied until it can: {why}"
+            ));
+            return;
+        }
+    };
+    if !is_trusted {
+        return;
+    }
+    let settings = zerto::settings_with(&config.zerto, Instant::now() + PATIENCE, || Ok(secret));
+    let logged_in = settings.map_err(|error| zerto::words(&error)).and_then(log_in);
+    match logged_in {
+        Ok(()) => report.done("The ZVM takes the log-in.".into()),
+        Err(why) => report.remark(format!(
+            "The ZVM turned this log-in down, and every change is denied until it takes it: {why}"
+        )),
+    }
+}
+
+fn log_in(settings: Settings) -> Result<(), String> {
+    let _progress = Progress::begin("logging in at the ZVM");
+    let zvm = holdpoint_zerto::Zvm::new(settings).map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let answered = runtime.block_on(zvm.log_in());
+    // A look-up of a name that hangs in a thread is not waited for.
+    runtime.shutdown_background();
+    answered.map(drop).map_err(|error| error.to_string())
 }

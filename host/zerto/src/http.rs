@@ -356,7 +356,7 @@ impl Http {
 }
 
 /// Takes an address apart far enough to know that it names an origin and nothing else.
-fn origin(url: &str) -> Result<Url, Error> {
+pub(crate) fn origin(url: &str) -> Result<Url, Error> {
     let bad = |why: &str| Error::unreachable(format!("the ZVM's address {why}"));
     let url = Url::parse(url.trim()).map_err(|error| bad(&format!("cannot be read: {error}")))?;
     if !url.username().is_empty() || url.password().is_some() {

@@ -59,6 +59,18 @@ pub struct Zvm {
     clock: OnceCell<ServerClock>,
 }
 
+/// Whether an address names a ZVM: `https://host[:port]`, and nothing behind it.
+///
+/// # Errors
+///
+/// Says what is wrong with it.
+pub fn check_address(url: &str) -> Result<(), String> {
+    http::origin(url).map(drop).map_err(|error| match error {
+        Error::Unreachable(words) => words,
+        other => other.to_string(),
+    })
+}
+
 impl Zvm {
     /// Prepares everything that needs no network; inside a runtime or outside.
     ///

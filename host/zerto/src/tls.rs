@@ -90,10 +90,10 @@ struct Verifier {
     shown: Shown,
 }
 
-/// Why a certificate was turned away, and what a human can do about it.
+/// Why a certificate was turned away. An agent reads this, and whoever stands in between would have it name what they
+/// show: so it says neither the digest nor how that would come to be trusted. `holdpoint doctor` tells a human both.
 #[derive(Debug)]
 struct Distrusted {
-    sha256: String,
     why: String,
 }
 
@@ -101,23 +101,18 @@ impl fmt::Display for Distrusted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "its certificate with the SHA-256 {} is not trusted ({}); if it is the right one, name its CA file or pin \
-             this SHA-256",
-            self.sha256, self.why
+            "it shows a certificate that is not trusted here ({}); a human has to look at that, with: holdpoint doctor",
+            self.why
         )
     }
 }
 
 impl std::error::Error for Distrusted {}
 
-fn distrusted(certificate: &CertificateDer<'_>, why: String) -> rustls::Error {
-    let sha256 = Sha256::digest(certificate)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+fn distrusted(why: &str) -> rustls::Error {
     // Short enough for the advice to survive the cut of the whole text.
     let why = why.chars().take(80).collect();
-    CertificateError::Other(OtherError(Arc::new(Distrusted { sha256, why }))).into()
+    CertificateError::Other(OtherError(Arc::new(Distrusted { why }))).into()
 }
 
 impl ServerCertVerifier for Verifier {
@@ -134,13 +129,13 @@ impl ServerCertVerifier for Verifier {
             Rule::Chain(chain) => chain
                 .verify_server_cert(certificate, intermediates, name, ocsp, now)
                 .map_err(|error| match error {
-                    rustls::Error::InvalidCertificate(why) => distrusted(certificate, why.to_string()),
-                    other => distrusted(certificate, other.to_string()),
+                    rustls::Error::InvalidCertificate(why) => distrusted(&why.to_string()),
+                    other => distrusted(&other.to_string()),
                 }),
             Rule::Pin(pin) if Sha256::digest(certificate).as_slice() == pin => {
                 Ok(ServerCertVerified::assertion())
             }
-            Rule::Pin(_) => Err(distrusted(certificate, "another one is pinned".into())),
+            Rule::Pin(_) => Err(distrusted("another one is pinned")),
             Rule::Nothing => Ok(ServerCertVerified::assertion()),
         }
     }

@@ -40,6 +40,7 @@ fn main() -> anyhow::Result<()> {
         None => Scenario::default(),
     };
     let login = words(&scenario);
+    let known = scenario.clone();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -51,7 +52,8 @@ fn main() -> anyhow::Result<()> {
         if let Some(file) = &arguments.ca_out {
             std::fs::write(file, sim.ca_pem()).with_context(|| format!("writing {}", file.display()))?;
         }
-        announce(&sim, arguments.ca_out.as_deref(), &login);
+        let ca = arguments.ca_out.as_deref();
+        announce(&sim, ca, &login, &set_up(&sim, ca, &known));
         Ok(interrupt.await??)
     })
 }
@@ -61,15 +63,49 @@ fn read(file: &Path) -> anyhow::Result<Scenario> {
     Scenario::from_toml(&text).with_context(|| format!("in {}", file.display()))
 }
 
-fn announce(sim: &Sim, ca: Option<&Path>, login: &str) {
+fn announce(sim: &Sim, ca: Option<&Path>, login: &str, setup: &str) {
     let ca = ca.map_or_else(
         || "not written; see --ca-out".to_owned(),
         |file| file.display().to_string(),
     );
-    println!("URL     {}", sim.url());
-    println!("CA      {ca}");
-    println!("pin     sha256:{}", sim.certificate_sha256());
-    println!("log-in  {login}");
+    let sha256 = sim.certificate_sha256();
+    let shown = with_colons(&sha256).join("\n        ");
+    let lines = format!(
+        "URL     {}\nCA      {ca}\npin     sha256:{sha256}\nlog-in  {login}\nSHA-256 {shown}\nset up  {setup}\n",
+        sim.url()
+    );
+    // In one piece, for whoever reads some lines and closes.
+    print!("{lines}");
+}
+
+/// A SHA-256 as `holdpoint init` shows it, so that the two can be compared.
+fn with_colons(sha256: &str) -> [String; 2] {
+    let bytes: Vec<String> = sha256
+        .as_bytes()
+        .chunks(2)
+        .map(|byte| String::from_utf8_lossy(byte).to_ascii_uppercase())
+        .collect();
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    [first.join(":") + ":", second.join(":")]
+}
+
+/// The command that makes this the ZVM of the hook. The certificate is another one at each start: an authority's file that
+/// is written anew outlives that, a pin does not.
+fn set_up(sim: &Sim, ca: Option<&Path>, scenario: &Scenario) -> String {
+    let ca = std::path::absolute(ca.unwrap_or_else(|| Path::new("ca.pem")));
+    let ca = ca.map_or_else(|_| "ca.pem".to_owned(), |path| path.display().to_string());
+    let Login {
+        username, password, ..
+    } = &scenario.login;
+    let kind = match scenario.site.platform {
+        Platform::Linux => "password",
+        Platform::Windows => "windows-session",
+    };
+    format!(
+        "(umask 077; echo {password} > zvm-secret) && holdpoint init --level user \\\n        --url {} --login {kind} \
+         --username {username} \\\n        --secret-file zvm-secret --ca-file {ca}",
+        sim.url()
+    )
 }
 
 /// The log-in that the scenario takes.

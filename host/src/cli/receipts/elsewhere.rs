@@ -13,6 +13,7 @@ use holdpoint_receipts::{Calls, Filter, Moment, Source, Trust, verify};
 
 use super::{Done, print};
 use crate::config::{Config, Mode};
+use crate::doctor::own;
 use crate::exit::ExitCode;
 use crate::hook;
 use crate::text::clean_line;
@@ -42,9 +43,14 @@ pub(super) fn send(source: &Source, url: &str, since: Option<Moment>) -> Done {
 
 /// Makes a page.
 pub(super) fn report(source: &Source, filter: &Filter, trust: &Trust, file: &Path) -> Done {
-    let calls = Calls::read(source, filter)?;
+    let mut calls = Calls::read(source, filter)?;
+    let all = calls.calls.len();
+    // Unless just those are wanted.
+    let wants_tests = filter.session.as_deref() == Some(own::SESSION);
+    calls.calls.retain(|call| wants_tests || !own::on_record(call));
+    let tests = all - calls.calls.len();
     let verified = verify(source, trust)?;
-    let narrowed = in_words(filter);
+    let narrowed = in_words(filter, tests);
     let page = Page {
         calls: &calls,
         narrowed: Some(narrowed.as_str()).filter(|words| !words.is_empty()),
@@ -55,7 +61,7 @@ pub(super) fn report(source: &Source, filter: &Filter, trust: &Trust, file: &Pat
     print(&format!("{} shows {} calls\n", file.display(), calls.calls.len()))
 }
 
-fn in_words(filter: &Filter) -> String {
+fn in_words(filter: &Filter, tests: usize) -> String {
     let words = [
         filter
             .session
@@ -67,6 +73,7 @@ fn in_words(filter: &Filter) -> String {
             .map(|verdict| format!("verdict {}", verdict.word())),
         filter.since.map(|since| format!("not before {since}")),
         filter.until.map(|until| format!("not after {until}")),
+        (tests > 0).then(|| format!("without {tests} calls of doctor's self-test")),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

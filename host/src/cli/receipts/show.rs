@@ -1,11 +1,11 @@
 //! Calls as people read them, and as programs do.
 
-use std::io::{self, IsTerminal as _};
-
-use holdpoint_receipts::{Body, CallRecord, Calls, Found, Receipt, way_back};
+use holdpoint_receipts::{Body, CallRecord, Calls, Ending, Found, Receipt, way_back};
 use serde_json::{Value, json};
 
 use super::{Done, print, print_json};
+use crate::doctor::own;
+use crate::terminal::{Cell, Table, Terminal, Tone};
 use crate::text::clean_line;
 
 /// The longest cell of a table, in characters.
@@ -13,39 +13,80 @@ const LONGEST_CELL: usize = 48;
 /// The longest line of a call's description, in characters.
 const LONGEST_LINE: usize = 2_000;
 
-const HEADINGS: [&str; 7] = [
-    "RECEIPT",
-    "WHEN",
-    "TOOL",
-    "TARGET",
-    "VERDICT",
-    "CHECKPOINT",
-    "OUTCOME",
-];
-
-/// Prints the calls: a table for a terminal, lines with tabs for a pipe.
-pub(super) fn list(calls: &Calls, json: bool) -> Done {
+/// Prints the calls: for a terminal a table, the newest first and without the self-test's unless they are
+/// wanted; for a pipe a line each with tabs.
+pub(super) fn list(calls: &Calls, wants_tests: bool, json: bool) -> Done {
     if json {
         let calls: Vec<_> = calls.calls.iter().map(described).collect();
         return print_json(&json!(calls));
     }
-    let rows: Vec<[String; 7]> = calls.calls.iter().map(row).collect();
-    let mut text = String::new();
-    if io::stdout().is_terminal() {
-        text = table(&rows);
-        if calls.unreadable > 0 {
-            text.push_str(&format!(
-                "{} lines are no receipts: holdpoint receipts verify\n",
-                calls.unreadable
-            ));
-        }
-    } else {
-        for row in &rows {
-            text.push_str(&row.join("\t"));
-            text.push('\n');
-        }
+    let terminal = Terminal::stdout();
+    if terminal.is_terminal() {
+        return print(&for_people(calls, wants_tests, &terminal));
     }
-    print(&text)
+    let lines = calls.calls.iter().map(|call| row(call).join("\t") + "\n");
+    print(&lines.collect::<String>())
+}
+
+fn for_people(calls: &Calls, wants_tests: bool, terminal: &Terminal) -> String {
+    let mut table = Table::new([
+        "RECEIPT",
+        "WHEN (UTC)",
+        "TOOL",
+        "TARGET",
+        "VERDICT",
+        "CHECKPOINT",
+        "OUTCOME",
+    ]);
+    let (tests, real): (Vec<_>, Vec<_>) = calls
+        .calls
+        .iter()
+        .partition(|call| !wants_tests && own::on_record(call));
+    let mut day = String::new();
+    for call in real.iter().rev() {
+        let [receipt, when, tool, target, verdict, checkpoint, outcome] = row(call);
+        let (date, time) = when.split_once('T').unwrap_or_default();
+        if date != day {
+            date.clone_into(&mut day);
+            table.row(["", date, "", "", "", "", ""].map(Cell::from));
+        }
+        let tone = match verdict.as_str() {
+            "pass" => Tone::Good,
+            "ask" => Tone::Caution,
+            _ => Tone::Bad,
+        };
+        table.row([
+            receipt.get(..8).unwrap_or(&receipt).into(),
+            time.get(..8).unwrap_or(time).into(),
+            as_in_tags(&tool).into(),
+            target.into(),
+            Cell::toned(tone, verdict),
+            checkpoint.into(),
+            outcome.into(),
+        ]);
+    }
+    let mut text = table.render(terminal);
+    let mut say = |words: String| text.push_str(&format!("{}\n", terminal.wrap(&words, 0)));
+    if real.iter().any(|call| call.ending() == Ending::Pending) {
+        say("pending: not seen again after the decision. It runs, or somebody else denied it, or it was cancelled.".into());
+    }
+    if !tests.is_empty() {
+        let many = tests.len();
+        say(format!(
+            "{many} calls of doctor's self-test are not shown; all are in: holdpoint receipts list --json"
+        ));
+    }
+    if calls.unreadable > 0 {
+        let many = calls.unreadable;
+        say(format!("{many} lines are no receipts: holdpoint receipts verify"));
+    }
+    text
+}
+
+/// A tool as checkpoints' tags name it, which is shorter.
+fn as_in_tags(tool: &str) -> String {
+    let named = tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    named.map_or_else(|| tool.to_owned(), |(server, tool)| format!("{server}/{tool}"))
 }
 
 fn row(call: &CallRecord) -> [String; 7] {
@@ -68,22 +109,6 @@ fn row(call: &CallRecord) -> [String; 7] {
     .map(|cell| if cell.is_empty() { "-".to_owned() } else { cell })
 }
 
-fn table(rows: &[[String; 7]]) -> String {
-    let headings = HEADINGS.map(str::to_owned);
-    let all = || std::iter::once(&headings).chain(rows);
-    let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
-    let line = |row: &[String; 7]| {
-        let cells: String = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}  "))
-            .collect();
-        format!("{}\n", cells.trim_end())
-    };
-    all().map(line).collect()
-}
-
 /// Prints what a name led to, and the way back.
 pub(super) fn show(found: &Found, json: bool) -> Done {
     let calls: &[CallRecord] = match found {
@@ -100,7 +125,9 @@ pub(super) fn show(found: &Found, json: bool) -> Done {
         let calls: Vec<_> = calls.iter().map(described).collect();
         return print_json(&json!(calls));
     }
-    let texts: Vec<String> = calls.iter().map(in_words).collect();
+    let terminal = Terminal::stdout();
+    let newest_first = calls.iter().rev();
+    let texts: Vec<String> = newest_first.map(|call| in_words(call, &terminal)).collect();
     print(&texts.join("\n"))
 }
 
@@ -128,6 +155,7 @@ fn described(call: &CallRecord) -> Value {
         "harness": about.harness,
         "arguments": { "digest": about.arguments.digest, "bytes": about.arguments.bytes, "value": about.arguments.value },
         "outcome": call.ending().word(),
+        "self_test": own::on_record(call),
         "checkpoints": call.checkpoints(),
         "decision": call.decision.as_ref().map(|receipt| json!({ "receipt": named(receipt), "facts": call.decided() })),
         "observations": observations,
@@ -135,12 +163,13 @@ fn described(call: &CallRecord) -> Value {
     })
 }
 
-fn in_words(call: &CallRecord) -> String {
+fn in_words(call: &CallRecord, terminal: &Terminal) -> String {
     let about = call.call();
     let mut text = String::new();
     let mut say = |name: &str, what: &str| {
         if !what.is_empty() {
-            text.push_str(&format!("{name:<11} {}\n", clean_line(what, LONGEST_LINE)));
+            let what = terminal.wrap(&clean_line(what, LONGEST_LINE), 12);
+            text.push_str(&format!("{name:<11} {what}\n"));
         }
     };
     let receipt = call.receipt();
@@ -175,20 +204,17 @@ fn in_words(call: &CallRecord) -> String {
     say("outcome", call.ending().word());
     for step in way_back(call.checkpoints(), call.machines()) {
         let title = clean_line(&format!("{}: {}", step.what, step.subject), LONGEST_LINE);
-        text.push_str(&format!(
-            "\n{title}\n  {}\n",
-            clean_line(&step.by_hand, LONGEST_LINE)
-        ));
+        let by_hand = terminal.wrap(&clean_line(&step.by_hand, LONGEST_LINE), 2);
+        text.push_str(&format!("\n{title}\n  {by_hand}\n"));
         for (method, path, body) in &step.by_api {
             let body = if body.is_null() {
                 String::new()
             } else {
                 format!(" {body}")
             };
-            text.push_str(&format!(
-                "  {}\n",
-                clean_line(&format!("{method} {path}{body}"), LONGEST_LINE)
-            ));
+            let asked = clean_line(&format!("{method} {path}{body}"), LONGEST_LINE);
+            // Whole, for whoever copies it.
+            text.push_str(&format!("  {asked}\n"));
         }
     }
     text

@@ -73,7 +73,7 @@ fn it_announces_itself_serves_and_ends_on_ctrl_c() {
         .unwrap();
     let block: Vec<_> = BufReader::new(child.stdout.take().unwrap())
         .lines()
-        .take(5)
+        .take(10)
         .map(Result::unwrap)
         .collect();
     let url = block[0].strip_prefix("URL     ").unwrap();
@@ -82,6 +82,19 @@ fn it_announces_itself_serves_and_ends_on_ctrl_c() {
         block[2].starts_with("pin     sha256:") && block[3].contains("user guard"),
         "{block:?}"
     );
+    // As `holdpoint init` shows it, and the command that makes this the hook's ZVM.
+    let colons = |line: &str| line.bytes().filter(|&byte| byte == b':').count();
+    assert_eq!((colons(&block[5]), colons(&block[6])), (16, 15), "{block:?}");
+    let command = block[7..].join("\n");
+    for words in [
+        "holdpoint init",
+        url,
+        "--username guard",
+        "--secret-file",
+        &ca.display().to_string(),
+    ] {
+        assert!(command.contains(words), "{words}: {command}");
+    }
 
     let _ = rustls::crypto::ring::default_provider().install_default();
     let certificate = Certificate::from_pem(&std::fs::read(&ca).unwrap()).unwrap();

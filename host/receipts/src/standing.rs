@@ -1,0 +1,164 @@
+//! How a log stands, looked at without changing anything: what it is signed with, whether it can be written, and whether
+//! its end holds together.
+
+use std::fs::{self, File, OpenOptions};
+
+use crate::end::line_before;
+use crate::envelope::{self, GENESIS, Receipt};
+use crate::error::{LogError, ReceiptError};
+use crate::files::{self, KEY_SET, Lock, Segment};
+use crate::keyset::KeySet;
+use crate::log::{Log, next_key};
+
+/// How far back from its end a log is looked at, in bytes: about a hundred receipts.
+const WINDOW: u64 = 256 * 1024;
+
+/// How a log stands.
+#[derive(Debug)]
+pub struct Standing {
+    /// The id of the key that signs next, or why none can.
+    pub key: Result<String, LogError>,
+    /// Why nothing can be written, whatever the key.
+    pub unwritable: Option<LogError>,
+    /// The log's end, or why it cannot be read.
+    pub end: Result<Ending, LogError>,
+}
+
+/// The end of a log.
+#[derive(Debug, Default)]
+pub struct Ending {
+    /// The last receipt; none in a log that has none.
+    pub last: Option<Receipt>,
+    /// How many receipts were looked at, the last one first.
+    pub looked_at: u64,
+    /// What does not hold together there, the newest of it.
+    pub broken: Option<String>,
+}
+
+impl Log {
+    /// Looks at the log.
+    pub fn standing(&self) -> Standing {
+        let end = self.ending();
+        let last = end.as_ref().ok().and_then(|end| end.last.as_ref());
+        let key = self.find_key(last.map(next_key));
+        Standing {
+            key: key.map(|(key, _)| key.public().id().to_string()),
+            unwritable: self.try_to_write().err(),
+            end,
+        }
+    }
+
+    /// Opens what an append opens.
+    fn try_to_write(&self) -> Result<(), LogError> {
+        let directory = &self.directory;
+        let metadata = match fs::metadata(directory) {
+            // Then the key says what to do.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            metadata => metadata.map_err(LogError::file(directory, "read"))?,
+        };
+        if files::writable_by_others(&metadata) {
+            return Err(LogError::Exposed(directory.clone()));
+        }
+        let lock = directory.join("lock");
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        files::private(&mut options)
+            .open(&lock)
+            .map_err(LogError::file(&lock, "opened"))?;
+        if let Some(Segment { path }) = Segment::all(directory)?.pop() {
+            let opened = OpenOptions::new().append(true).open(&path);
+            opened.map_err(LogError::file(&path, "written"))?;
+        }
+        Ok(())
+    }
+
+    fn ending(&self) -> Result<Ending, LogError> {
+        if !self.directory.exists() {
+            return Ok(Ending::default());
+        }
+        // What a writer has not finished has no end yet, and is passed over where there is no lock to be had.
+        let _at_rest = Lock::shared(&self.directory);
+        let keys = KeySet::read(&self.directory.join(KEY_SET)).unwrap_or_default();
+        let mut walk = Walk {
+            keys,
+            later: None,
+            ending: Ending::default(),
+        };
+        let mut window = WINDOW;
+        let segments = Segment::all(&self.directory)?;
+        for Segment { path } in segments.into_iter().rev() {
+            let failed = || LogError::file(&path, "read");
+            let mut file = File::open(&path).map_err(failed())?;
+            let mut end = file.metadata().map_err(failed())?.len();
+            while let Some((start, line)) = line_before(&mut file, end).map_err(failed())? {
+                walk.step(&line)?;
+                window = window.saturating_sub(end - start);
+                if window == 0 || walk.ending.broken.is_some() {
+                    return Ok(walk.ending);
+                }
+                end = start;
+            }
+        }
+        Ok(walk.beginning())
+    }
+}
+
+/// From the end of a log towards its beginning.
+struct Walk {
+    keys: KeySet,
+    /// The receipt after the next line: its number, and the digest that it names.
+    later: Option<Receipt>,
+    ending: Ending,
+}
+
+impl Walk {
+    fn step(&mut self, line: &[u8]) -> Result<(), LogError> {
+        let Some(line) = line.strip_suffix(b"\n") else {
+            // The next writer sets it aside.
+            return Ok(());
+        };
+        let parsed = envelope::parse(std::str::from_utf8(line).unwrap_or_default());
+        let parsed = match parsed {
+            Err(error @ ReceiptError::Newer(_)) => return Err(error.into()),
+            Err(error) => {
+                let place = match &self.later {
+                    Some(later) => format!("the line before #{}", later.seq),
+                    None => "the last line".to_owned(),
+                };
+                self.ending.broken = Some(format!("{place} is {error}"));
+                return Ok(());
+            }
+            Ok(parsed) => parsed,
+        };
+        let receipt = &parsed.receipt;
+        self.ending.looked_at += 1;
+        self.ending.broken = match self.keys.find(&receipt.signature.kid) {
+            None => Some(format!(
+                "#{} is signed by {}, which is not in {KEY_SET}",
+                receipt.seq, receipt.signature.kid
+            )),
+            Some(key) if !envelope::is_signed(parsed.payload, &receipt.signature, &key.public) => {
+                Some(format!("#{} is not as its key signed it", receipt.seq))
+            }
+            Some(_) => self
+                .later
+                .as_ref()
+                .filter(|later| later.previous != receipt.digest || later.seq != receipt.seq + 1)
+                .map(|later| format!("#{} does not continue #{}", later.seq, receipt.seq)),
+        };
+        if self.ending.last.is_none() {
+            self.ending.last = Some(parsed.receipt.clone());
+        }
+        self.later = Some(parsed.receipt);
+        Ok(())
+    }
+
+    /// There is no line left: what came last has to be the first receipt.
+    fn beginning(mut self) -> Ending {
+        self.ending.broken = self
+            .later
+            .filter(|first| first.seq != 1 || first.previous != GENESIS)
+            .map(|first| format!("the first one here is #{}", first.seq));
+        self.ending
+    }
+}
