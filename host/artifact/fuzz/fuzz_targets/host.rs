@@ -1,6 +1,8 @@
 //! The host that the fuzzed files come to.
 
-use holdpoint_artifact::{Contract, PublicKey, Signature, Trust, TrustedKey, UtcTime, Version};
+use holdpoint_artifact::{
+    Contract, PublicKey, Required, Signature, StoreRevocations, Trust, TrustedKey, UtcTime, Version,
+};
 
 pub const NOW: UtcTime = UtcTime::from_unix(1_800_000_000);
 
@@ -37,6 +39,7 @@ pub fn trust(signature: Signature) -> Trust {
             revoked: false,
         }],
         revoked_policies: Vec::new(),
-        stored: holdpoint_artifact::StoreRevocations::default(),
+        stored: StoreRevocations::default(),
+        required: Required::default(),
     }
 }
