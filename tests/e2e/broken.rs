@@ -10,7 +10,7 @@ use crate::installation::{HEALTHY, Installed};
 use crate::support::{before, chmod};
 
 /// One broken installation: what is done to it, the check that finds it, how bad that is, and words in the finding.
-struct Case {
+pub(crate) struct Case {
     scenario: &'static str,
     broken: fn(&mut Installed),
     check: &'static str,
@@ -18,7 +18,7 @@ struct Case {
     words: &'static str,
 }
 
-const fn case(
+pub(crate) const fn case(
     broken: fn(&mut Installed),
     check: &'static str,
     severity: &'static str,
@@ -48,7 +48,7 @@ const fn of_zvm(
     }
 }
 
-fn examine(cases: &[Case]) {
+pub(crate) fn examine(cases: &[Case]) {
     for case in cases {
         let mut installed = Installed::with(case.scenario);
         (case.broken)(&mut installed);
@@ -539,162 +539,6 @@ fn zvms_that_would_not_do_are_found() {
             "zvm.vpgs",
             "caution",
             "could not be asked",
-        ),
-    ]);
-}
-
-#[test]
-fn what_the_guard_writes_is_looked_at() {
-    const LOG: &str = "home/.local/state/holdpoint/decisions.log";
-    fn decided(installed: &Installed) {
-        let outcome = installed
-            .world
-            .hook(HOLDPOINT, &before("mcp__esxi__listVMs", json!({})));
-        assert_eq!(outcome.code, Some(0));
-    }
-    examine(&[
-        case(
-            |installed| fs::create_dir_all(installed.world.path(LOG)).unwrap(),
-            "log",
-            "caution",
-            "cannot be written",
-        ),
-        case(
-            |installed| {
-                decided(installed);
-                chmod(&installed.world.path(LOG), 0o644);
-            },
-            "log.private",
-            "caution",
-            "read by others",
-        ),
-        case(
-            |installed| {
-                decided(installed);
-                let log = installed.world.path(LOG);
-                let text = fs::read_to_string(&log).unwrap();
-                fs::write(&log, text.trim_end()).unwrap();
-            },
-            "log.torn",
-            "caution",
-            "has no end",
-        ),
-        // The harness wrote down a call in the far future, and the hook has not seen it.
-        case(
-            |installed| {
-                let folder = installed.world.path("home/.claude/projects/p");
-                fs::create_dir_all(&folder).unwrap();
-                let line = json!({
-                    "timestamp": "2999-01-01T00:00:00.000Z",
-                    "message": { "content": [{ "type": "tool_use", "name": "mcp__esxi__powerOff" }] }
-                });
-                fs::write(folder.join("s.jsonl"), format!("{line}\n")).unwrap();
-            },
-            "liveness",
-            "broken",
-            "did not see",
-        ),
-    ]);
-}
-
-/// Begins receipts, and has as many written.
-fn with_receipts(installed: &Installed, mode: &str, many: usize) {
-    installed.world.configure(&format!("receipts.mode = '{mode}'"));
-    let config = installed.world.path("config.toml").display().to_string();
-    assert_eq!(
-        installed.run(&["receipts", "--config", &config, "keygen"]).code,
-        Some(0)
-    );
-    for _ in 0..many {
-        let outcome = installed
-            .world
-            .hook(HOLDPOINT, &before("mcp__esxi__listVMs", json!({})));
-        assert_eq!(outcome.code, Some(0));
-    }
-}
-
-#[test]
-fn receipts_that_cannot_go_on_or_do_not_hold_together_are_found() {
-    const KEY: &str = "home/.local/state/holdpoint/receipts/key.pem";
-    const LOG: &str = "home/.local/state/holdpoint/receipts/000000000001.jsonl";
-    fn lines(installed: &Installed, change: fn(&mut Vec<String>)) {
-        let log = installed.world.path(LOG);
-        let text = fs::read_to_string(&log).unwrap();
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        change(&mut lines);
-        fs::write(&log, lines.join("\n") + "\n").unwrap();
-    }
-    examine(&[
-        case(
-            |installed| {
-                with_receipts(installed, "gate", 1);
-                fs::remove_file(installed.world.path(KEY)).unwrap();
-            },
-            "receipts.key",
-            "broken",
-            "move",
-        ),
-        case(
-            |installed| {
-                with_receipts(installed, "audit", 1);
-                fs::remove_file(installed.world.path(KEY)).unwrap();
-            },
-            "receipts.key",
-            "caution",
-            "leave no receipt",
-        ),
-        case(
-            |installed| installed.world.configure("receipts.mode = 'gate'"),
-            "receipts.key",
-            "broken",
-            "holdpoint receipts keygen",
-        ),
-        case(
-            |installed| {
-                with_receipts(installed, "gate", 1);
-                chmod(&installed.world.path(KEY), 0o644);
-            },
-            "receipts.key",
-            "broken",
-            "read by others",
-        ),
-        case(
-            |installed| {
-                with_receipts(installed, "gate", 1);
-                chmod(installed.world.path(KEY).parent().unwrap(), 0o777);
-            },
-            "receipts",
-            "broken",
-            "chmod go-w",
-        ),
-        case(
-            |installed| {
-                with_receipts(installed, "audit", 3);
-                lines(installed, |lines| drop(lines.remove(1)));
-            },
-            "receipts.chain",
-            "broken",
-            "#3 does not continue #1",
-        ),
-        case(
-            |installed| {
-                with_receipts(installed, "audit", 3);
-                lines(installed, |lines| {
-                    lines[2] = lines[2].replace("listVMs", "listVMx");
-                });
-            },
-            "receipts.chain",
-            "broken",
-            "#3 is not as its key signed it",
-        ),
-        case(
-            |installed| {
-                with_receipts(installed, "audit", 3);
-                lines(installed, |lines| lines[1] = "{}".into());
-            },
-            "receipts.chain",
-            "broken",
-            "the line before #3",
         ),
     ]);
 }
