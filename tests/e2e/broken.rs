@@ -7,7 +7,7 @@ use zvm_sim::Sim;
 
 use crate::HOLDPOINT;
 use crate::installation::{HEALTHY, Installed};
-use crate::support::{before, chmod};
+use crate::support::chmod;
 
 /// One broken installation: what is done to it, the check that finds it, how bad that is, and words in the finding.
 pub(crate) struct Case {
