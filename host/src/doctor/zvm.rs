@@ -192,7 +192,7 @@ fn of_certificate(facts: &Facts) -> Option<Finding> {
         Some(Finding::caution("zvm.certificate", found, matters).mended_by(mend))
     } else {
         let found = if ends - facts.now > FAR * 86_400 {
-            says("has no end that anybody here will see".into())
+            says("counts for more than a lifetime".into())
         } else {
             says(format!("counts for {} more", seconds(ends - facts.now)))
         };

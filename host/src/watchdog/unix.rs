@@ -138,8 +138,9 @@ pub(super) fn start_timer(first: Duration, then: Duration) {
 fn timeval(duration: Duration) -> libc::timeval {
     let duration = duration.max(Duration::from_millis(1));
     libc::timeval {
-        tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_usec: duration.subsec_micros().cast_signed() as libc::suseconds_t,
+        // Not by the names of their types, which musl's are about to change.
+        tv_sec: i32::try_from(duration.as_secs()).unwrap_or(i32::MAX).into(),
+        tv_usec: duration.subsec_micros().cast_signed().into(),
     }
 }
 
