@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use crate::copied;
 use crate::support::World;
 
 /// A program that does nothing, built as an ordinary one is.
@@ -38,7 +39,8 @@ fn build(world: &World, name: &str, options: &[&str]) -> Option<PathBuf> {
         .arg("-o")
         .args([&program, &source]);
     let output = command.output().expect("rustc starts");
-    output.status.success().then_some(program)
+    let copy = world.path(&format!("{name}-copy"));
+    output.status.success().then(|| copied(&program, &copy))
 }
 
 /// The system's Python rather than a version manager's, whose `python3` is a shell script.
