@@ -150,7 +150,9 @@ fn arrange(site: &World, own: &str, place: Place) {
         },
     );
     match place {
-        Place::Site | Place::WrongPassword => site.configure(own),
+        Place::Site => site.configure(own),
+        // A log-in that is kept from an earlier call would be good for its life.
+        Place::WrongPassword => site.configure(&format!("{own}\nzerto.keep_token = false")),
         Place::Broken => site.configure_bare("zerto.ulr = 'https://zvm.example'"),
         Place::Unreachable => site.configure_bare(&format!(
             "{own}\nzerto.url = 'https://127.0.0.1:1'\nzerto.username = 'admin'\nzerto.secret_file = '{}'",
