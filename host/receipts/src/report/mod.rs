@@ -92,7 +92,7 @@ impl Page<'_> {
         }
         html.markup("made ").text(&in_minutes(self.made)).markup("</p>");
         if let Some(narrowed) = self.narrowed {
-            html.markup("<p class=\"quiet\">Narrowed to ")
+            html.markup("<p class=\"quiet\">Shown: ")
                 .text(narrowed)
                 .markup("</p>");
         }
