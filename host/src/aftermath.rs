@@ -83,7 +83,7 @@ pub fn follow(witness: Witness, config: &Config, deadline: Instant, code: ExitCo
             &decided.call.tool,
         );
         tell(config, |log| {
-            log.append(entry.failed("silent", FaultKind::Record, &cause))
+            log.append(&mut entry.failed("silent", FaultKind::Record, &cause))
         });
     }
     if config.policy.shadow().is_some() && !interrupted {

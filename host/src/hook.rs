@@ -128,9 +128,9 @@ fn notice(config: &Result<Config, ConfigError>, name: String) -> Decision {
 /// there is none. What is to be told stands in the decision log as well.
 pub fn heard(config: &Result<Config, ConfigError>, event: &[u8]) -> Option<String> {
     let usable = config.as_ref().ok()?;
-    let told = receipts::observed(usable, entry("", "", "http"), event)?;
+    let mut told = receipts::observed(usable, entry("", "", "http"), event)?;
     let why = told.fault.and_then(|_| told.why.clone());
-    match append(config, told) {
+    match append(config, &mut told) {
         Ok(()) => why,
         Err(unlogged) => Some(match why {
             Some(why) => format!("{why}; {unlogged}"),
@@ -158,10 +158,10 @@ fn observe(config: &Result<Config, ConfigError>, name: &'static str, bytes: &[u8
         }
     }
     if let Some(told) = receipts::observed(usable, entry("", "", name), bytes)
-        && let Some(other) = decision.entry.replace(told)
+        && let Some(mut other) = decision.entry.replace(told)
     {
         // Both are to be told, and only one goes the usual way.
-        let _ = append(config, other);
+        let _ = append(config, &mut other);
     }
     decision
 }
@@ -290,15 +290,10 @@ fn deliver(
 ) -> ExitCode {
     let Decision {
         mut answer,
-        entry,
+        mut entry,
         awaited,
     } = decision;
-    // The same call, should its answer find nobody.
-    let call = entry.as_ref().map_or_else(
-        || self::entry("", "", ""),
-        |told| self::entry(&told.session, &told.call, &told.tool),
-    );
-    if let Some(mut entry) = entry {
+    if let Some(entry) = &mut entry {
         (entry.ms.read, entry.ms.total) = (milliseconds(read), milliseconds(started.elapsed()));
         if let Err(trouble) = append(config, entry) {
             answer
@@ -316,7 +311,7 @@ fn deliver(
     let _ = io::stderr().write_all(&answer.stderr);
     match hand_over(&answer.stdout) {
         Ok(()) => answer.code,
-        Err(error) if awaited => undelivered(&error, config, call),
+        Err(error) if awaited => undelivered(&error, config, entry.as_ref()),
         // A note that nobody waited for: the tally counts without it.
         Err(_) => answer.code,
     }
@@ -334,13 +329,17 @@ fn hand_over(object: &[u8]) -> io::Result<()> {
 }
 
 /// The harness did not take the answer. Only the exit code is left to say that the call must not run.
-fn undelivered(error: &io::Error, config: &Result<Config, ConfigError>, call: Entry) -> ExitCode {
+fn undelivered(error: &io::Error, config: &Result<Config, ConfigError>, told: Option<&Entry>) -> ExitCode {
     let fault = Fault::new(
         FaultKind::Answer,
         format!("the answer cannot be written ({error})"),
     );
     let _ = io::stderr().write_all(format!("{}\n", fault.reason()).as_bytes());
-    let _ = append(config, call.failed("deny", fault.kind, &fault.cause));
+    let call = told.map_or_else(
+        || entry("", "", ""),
+        |told| entry(&told.session, &told.call, &told.tool),
+    );
+    let _ = append(config, &mut call.failed("deny", fault.kind, &fault.cause));
     ExitCode::BLOCKED
 }
 
@@ -359,7 +358,7 @@ fn log_of(config: &Result<Config, ConfigError>) -> Result<Log, ConfigError> {
     config.as_ref().unwrap_or(&defaults).log.open()
 }
 
-fn append(config: &Result<Config, ConfigError>, entry: Entry) -> Result<(), String> {
+fn append(config: &Result<Config, ConfigError>, entry: &mut Entry) -> Result<(), String> {
     watchdog::withdraw_lines();
     let log = log_of(config).map_err(|error| error.to_string())?;
     log.append(entry).map_err(|error| {

@@ -102,21 +102,21 @@ impl Entry {
     /// # Errors
     ///
     /// Never for the entries of this program; the type of its serialiser wants one.
-    pub fn line(self) -> io::Result<Vec<u8>> {
-        let mut line = serde_json::to_vec(&self.cleaned())?;
+    pub fn line(&mut self) -> io::Result<Vec<u8>> {
+        self.clean();
+        let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');
         Ok(line)
     }
 
-    /// The entry with every text made safe to show and cut; the record is so already.
-    fn cleaned(mut self) -> Self {
+    /// Makes every text safe to show and cuts it; the record is so already.
+    fn clean(&mut self) {
         for name in [&mut self.session, &mut self.call, &mut self.tool] {
             *name = text::clean_line(name, LONGEST_NAME);
         }
         for text in [&mut self.why, &mut self.receipt] {
             *text = text.take().map(|text| text::clean_line(&text, LONGEST_REASON));
         }
-        self
     }
 }
 
@@ -137,7 +137,7 @@ impl Log {
     /// # Errors
     ///
     /// The operating system's, where the file cannot be written.
-    pub fn append(&self, entry: Entry) -> io::Result<()> {
+    pub fn append(&self, entry: &mut Entry) -> io::Result<()> {
         self.append_line(&entry.line()?)
     }
 
@@ -260,7 +260,7 @@ mod tests {
             largest_bytes: 1 << 20,
             keep: 1,
         };
-        log.append(entry("c")).unwrap();
+        log.append(&mut entry("c")).unwrap();
         let text = fs::read_to_string(&log.path).unwrap();
         assert_eq!(text.lines().count(), 1);
         let line: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -283,7 +283,7 @@ mod tests {
                 let log = &log;
                 scope.spawn(move || {
                     for number in 0..50 {
-                        log.append(entry(&format!("{writer}-{number}"))).unwrap();
+                        log.append(&mut entry(&format!("{writer}-{number}"))).unwrap();
                     }
                 });
             }
@@ -310,7 +310,7 @@ mod tests {
             keep: 2,
         };
         for number in 0..5 {
-            log.append(entry(&number.to_string())).unwrap();
+            log.append(&mut entry(&number.to_string())).unwrap();
         }
         let mut names: Vec<_> = fs::read_dir(directory.path())
             .unwrap()
