@@ -8,11 +8,10 @@ use holdpoint_artifact::{Digest, Facts, LARGEST, Refusal, UtcTime};
 use thiserror::Error;
 
 use crate::admission::Admission;
-use crate::compiled::{Build, Code, Compiler, Failed, Recompile, Record};
+use crate::compiled::{Build, Code, Compiler, Failed, Reach, Recompile, Record};
 use crate::disk;
 use crate::entries::{Entry, title};
 use crate::error::StoreError;
-use crate::owner;
 use crate::store::Store;
 
 /// The policy in force: let in by the gate just now, from the very bytes that are here.
@@ -116,6 +115,7 @@ pub(crate) struct LetIn {
     pub(crate) wasm: Cow<'static, [u8]>,
     pub(crate) facts: Facts,
     record: Result<Record, Recompile>,
+    folder: Reach,
 }
 
 impl Store {
@@ -245,7 +245,7 @@ impl Store {
         Loaded {
             code: kept
                 .record
-                .and_then(|record| self.code_by(policy, &record, build)),
+                .and_then(|record| self.code_by(policy, kept.folder, &record, build)),
             facts: kept.facts,
             wasm: kept.wasm,
             fallback: None,
@@ -284,13 +284,12 @@ impl Store {
         admission: &Admission<'_>,
     ) -> Result<Result<LetIn, Refusal>, StoreError> {
         let revoked = self.files.revoked()?;
-        self.files.check_folder(&self.files.objects())?;
-        self.files.check_folder(&self.files.object(digest))?;
+        let folder = self.reach(digest)?;
         let path = self.kept_file(digest);
-        let (wasm, is_out_of_reach) = self.component(digest, admission)?;
-        let record = self.record(digest);
+        let (wasm, reach) = self.component(digest, folder, admission)?;
+        let record = self.record(digest, folder);
         let is_known = admission.map.is_some()
-            && (is_out_of_reach
+            && (reach == Reach::Nobodys
                 || record
                     .as_ref()
                     .is_ok_and(|record| record.is_of_component(digest, &wasm)));
@@ -300,30 +299,39 @@ impl Store {
             admission.admit(&wasm, &revoked)
         };
         match admitted {
-            Ok(facts) if facts.digest == digest => Ok(Ok(LetIn { wasm, facts, record })),
+            Ok(facts) if facts.digest == digest => Ok(Ok(LetIn {
+                wasm,
+                facts,
+                record,
+                folder,
+            })),
             Err(refusal) if self.is_as_installed(digest, &wasm)? => Ok(Err(refusal)),
             _ => Err(StoreError::damaged(&path, "is not what was installed")),
         }
     }
 
-    /// The kept file of a policy, and whether nobody but the system's user can have changed it since it was put there.
+    /// The kept file of a policy, and who can have changed it since it was put there.
     fn component(
         &self,
         digest: Digest,
+        folder: Reach,
         admission: &Admission<'_>,
-    ) -> Result<(Cow<'static, [u8]>, bool), StoreError> {
+    ) -> Result<(Cow<'static, [u8]>, Reach), StoreError> {
         let path = self.kept_file(digest);
         let missing = || StoreError::damaged(&path, "is missing");
         let (file, metadata) = disk::open(&path, LARGEST as u64)?.ok_or_else(missing)?;
+        let reach = folder.of_file(&metadata);
         if let Some(map) = admission.map
-            && owner::is_out_of_reach(&metadata)
-            && self.is_out_of_reach(digest)?
+            && reach == Reach::Nobodys
         {
             let length = usize::try_from(metadata.len()).map_err(io::Error::other);
             let mapped = length.and_then(|length| map(&file, length));
-            return Ok((mapped.map_err(|cause| StoreError::io(&path, cause))?.into(), true));
+            return Ok((
+                mapped.map_err(|cause| StoreError::io(&path, cause))?.into(),
+                reach,
+            ));
         }
-        Ok((disk::read_rest(&path, file, LARGEST as u64)?.into(), false))
+        Ok((disk::read_rest(&path, file, LARGEST as u64)?.into(), reach))
     }
 
     fn is_as_installed(&self, digest: Digest, bytes: &[u8]) -> Result<bool, StoreError> {

@@ -56,6 +56,25 @@ pub fn read_code(mut file: &File, length: usize) -> io::Result<&'static [u8]> {
     Ok(code.leak())
 }
 
+/// In whose reach something lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Nobody's but the system's user's.
+    Nobodys,
+    /// This process's own user's too.
+    Users,
+}
+
+impl Reach {
+    /// In whose reach a file or a folder is that lies here.
+    pub(crate) fn of_file(self, metadata: &fs::Metadata) -> Self {
+        match self {
+            Self::Nobodys if owner::is_out_of_reach(metadata) => Self::Nobodys,
+            _ => Self::Users,
+        }
+    }
+}
+
 /// Compiled code that may run.
 #[derive(Debug, Clone)]
 pub enum Code {
@@ -161,13 +180,13 @@ pub enum Failed {
 }
 
 impl Store {
-    /// The record of a policy's compiled code, written by this store or by the system's user.
-    pub(crate) fn record(&self, policy: Digest) -> Result<Record, Recompile> {
+    /// The record of a policy's compiled code, written by this store or by the system's user. Who can write into the
+    /// policy's folder, the caller has looked up.
+    pub(crate) fn record(&self, policy: Digest, folder: Reach) -> Result<Record, Recompile> {
         let (path, _) = paths(&self.files.object(policy));
         let (bytes, metadata) = disk::read_with_metadata(&path, 64 * 1024)?.ok_or(Recompile::Missing)?;
         let record = Record::read(&bytes).ok_or(Recompile::NotAuthentic)?;
-        let proven = owner::is_out_of_reach(&metadata) && self.is_out_of_reach(policy)?;
-        if !proven && !record.is_authentic(&self.key()?) {
+        if folder.of_file(&metadata) == Reach::Users && !record.is_authentic(&self.key()?) {
             return Err(Recompile::NotAuthentic);
         }
         Ok(record)
@@ -175,13 +194,15 @@ impl Store {
 
     /// The kept code of a policy, or why it is not used.
     pub(crate) fn code(&self, policy: Digest, build: &Build<'_>) -> Result<Code, Recompile> {
-        self.code_by(policy, &self.record(policy)?, build)
+        let folder = self.reach(policy)?;
+        self.code_by(policy, folder, &self.record(policy, folder)?, build)
     }
 
     /// The same, by a record that was read already.
     pub(crate) fn code_by(
         &self,
         policy: Digest,
+        folder: Reach,
         record: &Record,
         build: &Build<'_>,
     ) -> Result<Code, Recompile> {
@@ -189,7 +210,7 @@ impl Store {
         let (_, path) = paths(&self.files.object(policy));
         let (mut file, metadata) = disk::open(&path, LARGEST_CODE)?.ok_or(Recompile::Missing)?;
         let io = |cause| StoreError::io(&path, cause);
-        if owner::is_out_of_reach(&metadata) && self.is_out_of_reach(policy)? {
+        if folder.of_file(&metadata) == Reach::Nobodys {
             let footer = footer(record.file, build);
             let start = metadata.len().saturating_sub(footer.len() as u64);
             let mut end = Vec::new();
@@ -214,18 +235,17 @@ impl Store {
         Ok(Code::Held(code))
     }
 
-    /// Whether nobody but the system's user can have put files into a policy's folder, or taken them away.
-    pub(crate) fn is_out_of_reach(&self, policy: Digest) -> Result<bool, StoreError> {
+    /// Who can have put files into a policy's folder, or taken them away. Refuses a folder that others can write.
+    pub(crate) fn reach(&self, policy: Digest) -> Result<Reach, StoreError> {
+        let mut reach = Reach::Nobodys;
         for folder in [
             &self.files.root,
             &self.files.objects(),
             &self.files.object(policy),
         ] {
-            if !owner::is_out_of_reach(&self.files.check_folder(folder)?) {
-                return Ok(false);
-            }
+            reach = reach.of_file(&self.files.check_folder(folder)?);
         }
-        Ok(true)
+        Ok(reach)
     }
 
     /// Compiles bytes that the gate let in, and keeps the code, or why there is none.
