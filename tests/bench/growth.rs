@@ -5,16 +5,15 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
 use holdpoint_artifact::Digest;
-use holdpoint_engine::{COMPILED_MAGIC, code_of};
 use holdpoint_receipts::{Arguments, Body, Call, Decision, Log, Manner, Stance, Verdict};
 use serde_json::{json, value::RawValue};
 
 use crate::HOLDPOINT;
+use crate::guests;
 use crate::installed::Installed;
 use crate::rows::{Subject, read_only, with_policy, with_receipts};
 use crate::support::{World, run};
@@ -60,11 +59,9 @@ fn failure(session: usize) -> serde_json::Value {
 
 /// The shipped policy with other catalogs, in a store of the user's and in one of root's; none without the compiler.
 fn with_tools(servers: usize) -> Vec<Installed> {
-    let compiler = Path::new(HOLDPOINT).with_file_name("holdpoint-compile");
-    if !compiler.is_file() {
-        println!("NOT MEASURED: large catalogs, for want of holdpoint-compile");
+    let Some(compiler) = guests::compiler("large catalogs") else {
         return Vec::new();
-    }
+    };
     let world = World::without_zvm();
     fs::create_dir(world.path("catalogs")).expect("an empty directory");
     for server in 0..servers {
@@ -84,18 +81,11 @@ fn with_tools(servers: usize) -> Vec<Installed> {
     ]);
     let outcome = run(pack, b"");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let status = Command::new(compiler)
-        .arg(&packed)
-        .stdout(std::process::Stdio::null())
-        .status();
-    assert!(status.expect("the compiler starts").success());
-    let compiled = fs::read(packed.with_extension("cwasm")).expect("its code");
-    let (code, _) = code_of(&compiled, COMPILED_MAGIC).expect("of this release");
     let tools = servers * TOOLS;
     Installed::in_both_stores(
         &format!("a policy with {tools} tools"),
         fs::read(&packed).expect("the policy"),
-        code.to_vec(),
+        guests::compile(&compiler, &packed),
     )
 }
 

@@ -25,11 +25,9 @@ const LANGUAGES: [(&str, &str, f64); 3] = [
 
 /// All that there are.
 pub(crate) fn all() -> Vec<Guest> {
-    let compiler = Path::new(HOLDPOINT).with_file_name("holdpoint-compile");
-    if !compiler.is_file() {
-        println!("NOT MEASURED: policies in other languages, for want of holdpoint-compile");
+    let Some(compiler) = compiler("policies in other languages") else {
         return Vec::new();
-    }
+    };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/guests");
     let there = LANGUAGES.into_iter().filter_map(|(name, language, aim)| {
         let file = folder.join(name).with_extension("wasm");
@@ -49,7 +47,18 @@ pub(crate) fn all() -> Vec<Guest> {
         .collect()
 }
 
-fn compile(compiler: &Path, file: &PathBuf) -> Vec<u8> {
+/// The compiler, if it was built; says what is not measured else.
+pub(crate) fn compiler(of: &str) -> Option<PathBuf> {
+    let compiler = Path::new(HOLDPOINT).with_file_name("holdpoint-compile");
+    if !compiler.is_file() {
+        println!("NOT MEASURED: {of}, for want of holdpoint-compile");
+        return None;
+    }
+    Some(compiler)
+}
+
+/// What the engine serialised of a component, which is left beside it as well.
+pub(crate) fn compile(compiler: &Path, file: &Path) -> Vec<u8> {
     let status = Command::new(compiler)
         .arg(file)
         .stdout(std::process::Stdio::null())

@@ -93,6 +93,15 @@ pub(crate) fn measure_all(
             Which::Growth => subjects.extend(growth::subjects(label, program)),
         }
     }
+    run_all(&mut subjects, rounds, random);
+    let (bases, _) = subjects.split_at(bases);
+    let rows = subjects.iter().map(|subject| subject.row(bases)).collect();
+    let gates = subjects.iter().filter(|subject| subject.gated);
+    (rows, gates.map(Subject::gate).collect())
+}
+
+/// Runs them round by round, each time in another order.
+fn run_all(subjects: &mut [Subject], rounds: usize, random: &mut Random) {
     let mut launchers = BTreeMap::new();
     for round in 0..WARM_UP + rounds {
         let mut order: Vec<&mut Subject> = subjects
@@ -111,10 +120,6 @@ pub(crate) fn measure_all(
             }
         }
     }
-    let (bases, _) = subjects.split_at(bases);
-    let rows = subjects.iter().map(|subject| subject.row(bases)).collect();
-    let gates = subjects.iter().filter(|subject| subject.gated);
-    (rows, gates.map(Subject::gate).collect())
 }
 
 impl Subject {
