@@ -11,15 +11,15 @@ use zvm_sim::Sim;
 use crate::HOLDPOINT;
 use crate::support::{Outcome, PASSWORD, World, before, chmod, run};
 
-const HEALTHY: &str = "[[vpgs]]\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]";
+pub(crate) const HEALTHY: &str = "[[vpgs]]\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]";
 
 /// A user with a ZVM, and without anything of Holdpoint's.
-struct User {
-    world: World,
+pub(crate) struct User {
+    pub(crate) world: World,
 }
 
 impl User {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let world = World::with_zvm(HEALTHY);
         fs::create_dir_all(world.path("home/.claude")).unwrap();
         fs::remove_file(world.path("config.toml")).unwrap();
@@ -32,11 +32,11 @@ impl User {
         command
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         self.world.sim.as_ref().unwrap().url()
     }
 
-    fn init(&self, arguments: &[&str]) -> Outcome {
+    pub(crate) fn init(&self, arguments: &[&str]) -> Outcome {
         let mut command = self.command(HOLDPOINT);
         command.arg("init").args(arguments);
         let outcome = run(command, b"");
@@ -60,7 +60,7 @@ impl User {
         self.init(&[&all, arguments].concat())
     }
 
-    fn ca_file(&self) -> String {
+    pub(crate) fn ca_file(&self) -> String {
         self.world.path("ca.pem").display().to_string()
     }
 
@@ -72,12 +72,12 @@ impl User {
         self.world.path("home/.config/holdpoint/config.toml")
     }
 
-    fn config(&self) -> String {
+    pub(crate) fn config(&self) -> String {
         fs::read_to_string(self.config_path()).unwrap()
     }
 
     /// Starts what stands in the settings before a call, as the harness does.
-    fn call(&self) -> Outcome {
+    pub(crate) fn call(&self) -> Outcome {
         let settings: Value = serde_json::from_slice(&fs::read(self.settings_path()).unwrap()).unwrap();
         self.call_of(&settings)
     }
@@ -95,7 +95,7 @@ impl User {
 }
 
 #[track_caller]
-fn assert_done(outcome: &Outcome) {
+pub(crate) fn assert_done(outcome: &Outcome) {
     assert_eq!(
         (outcome.code, outcome.stderr.as_str()),
         (Some(0), ""),
@@ -104,7 +104,7 @@ fn assert_done(outcome: &Outcome) {
 }
 
 #[track_caller]
-fn assert_failed(outcome: &Outcome, words: &str) {
+pub(crate) fn assert_failed(outcome: &Outcome, words: &str) {
     assert_eq!(outcome.code, Some(3), "{outcome:?}");
     assert!(outcome.stderr.contains(words), "{outcome:?}");
 }
@@ -360,98 +360,6 @@ fn a_plugin_folder_holds_the_same_hook() {
     assert_eq!(read(".claude-plugin/plugin.json")["name"], "holdpoint");
     assert_eq!(user.call_of(&read("hooks/hooks.json")).decision(), "context");
     assert!(!user.settings_path().exists());
-}
-
-#[test]
-fn a_secret_comes_from_a_program_or_says_why_it_does_not() {
-    let user = User::new();
-    let ca = user.ca_file();
-    let script = |name: &str, text: &str| {
-        let path = user.world.path(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        chmod(&path, 0o700);
-        path.display().to_string()
-    };
-    let password = user.world.path("password").display().to_string();
-    let good = script("good", "cat \"$1\"; echo");
-    let url = user.url();
-    let base = [
-        "--level",
-        "user",
-        "--url",
-        &url,
-        "--username",
-        "admin",
-        "--ca-file",
-        &ca,
-    ];
-    let with = |command: &str| user.init(&[&base[..], &["--secret-command", command]].concat());
-    assert_done(&with(&format!("{good} {password}")));
-    assert!(
-        user.config().contains("secret_command = [\""),
-        "{}",
-        user.config()
-    );
-    assert_eq!(user.call().decision(), "context");
-
-    for (command, words) in [
-        (script("fails", "cat \"$0.none\"; exit 7"), "exit status: 7"),
-        (script("silent", "true"), "printed nothing"),
-        (user.world.path("missing").display().to_string(), "is not there"),
-    ] {
-        let outcome = with(&command);
-        assert_done(&outcome);
-        assert!(
-            outcome.stdout.contains("cannot be read yet") && outcome.stdout.contains(words),
-            "{outcome:?}"
-        );
-        let call = user.call();
-        assert_eq!(call.decision(), "deny");
-        assert!(
-            call.text().contains(words) && call.text().contains("zerto.secret_command"),
-            "{}",
-            call.text()
-        );
-    }
-    let open = script("open", "cat \"$1\"");
-    chmod(&user.world.path("open"), 0o777);
-    assert!(with(&open).stdout.contains("chmod go-w"));
-}
-
-#[test]
-fn a_program_that_does_not_tell_the_secret_in_time_denies() {
-    let world = World::with_zvm(HEALTHY);
-    let slow = world.path("slow");
-    fs::write(&slow, "#!/bin/sh\nsleep 600 & wait\n").unwrap();
-    chmod(&slow, 0o700);
-    let url = world.sim.as_ref().unwrap().url();
-    world.configure_bare(&format!(
-        "deadline_seconds = 3\nzerto.url = '{url}'\nzerto.username = 'admin'\nzerto.secret_command = ['{}']\nzerto.ca_file = '{}'\n",
-        slow.display(),
-        world.path("ca.pem").display()
-    ));
-    let outcome = world.hook(
-        HOLDPOINT,
-        &before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" })),
-    );
-    crate::support::assert_denies(&outcome, "was not done in time");
-    assert!(world.sim.as_ref().unwrap().requests().is_empty());
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_keyring_that_is_not_there_denies_and_names_its_program() {
-    let world = World::with_zvm(HEALTHY);
-    let url = world.sim.as_ref().unwrap().url();
-    world.configure_bare(&format!(
-        "zerto.url = '{url}'\nzerto.username = 'admin'\nzerto.secret_keyring = 'zvm'\n"
-    ));
-    let outcome = world.hook(
-        HOLDPOINT,
-        &before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" })),
-    );
-    // Where the program is installed, there is no such item, and no session to ask.
-    crate::support::assert_denies(&outcome, "/usr/bin/secret-tool");
 }
 
 /// At a terminal, everything is asked: where the hook goes, the ZVM, the log-in, the secret, the certificate, receipts.

@@ -32,6 +32,8 @@ mod house;
 #[cfg(unix)]
 mod init;
 #[cfg(unix)]
+mod init_secrets;
+#[cfg(unix)]
 mod installation;
 #[cfg(unix)]
 mod kept_shadow;

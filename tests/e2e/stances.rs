@@ -6,7 +6,7 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 20] = [
+const TESTS: [(&str, &str); 21] = [
     ("broken", include_str!("broken.rs")),
     ("compiling", include_str!("compiling.rs")),
     ("config", include_str!("config.rs")),
@@ -15,6 +15,7 @@ const TESTS: [(&str, &str); 20] = [
     ("doctor", include_str!("doctor.rs")),
     ("events", include_str!("events.rs")),
     ("init", include_str!("init.rs")),
+    ("init_secrets", include_str!("init_secrets.rs")),
     ("panics", include_str!("panics.rs")),
     ("policies", include_str!("policies.rs")),
     ("process", include_str!("process.rs")),

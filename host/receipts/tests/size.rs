@@ -1,4 +1,4 @@
-//! What a large log costs. Takes minutes: `cargo test -p holdpoint-receipts --test size -- --ignored --nocapture`.
+//! What a large log costs: `cargo test --release -p holdpoint-receipts --test size -- --nocapture` prints it.
 
 mod support;
 
@@ -12,7 +12,6 @@ use support::{append, begun, decision, report};
 const RECEIPTS: u64 = 100_000;
 
 #[test]
-#[ignore = "takes minutes"]
 fn a_hundred_thousand_receipts_are_appended_at_one_price_and_verified_in_bounded_memory() {
     let home = tempfile::tempdir().unwrap();
     let log = begun(home.path(), 16 << 20);

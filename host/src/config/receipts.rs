@@ -21,6 +21,17 @@ pub enum Mode {
     Gate,
 }
 
+impl Mode {
+    /// As the configuration spells it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Audit => "audit",
+            Self::Gate => "gate",
+        }
+    }
+}
+
 /// Who signs, beside the key of this machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -9,18 +9,16 @@ use super::{InitError, Report};
 use crate::config::{Config, Mode};
 
 /// What can be said, and in which words it is asked: the first is what is proposed.
-const MODES: [(Mode, &str, &str); 3] = [
+const MODES: [(Mode, &str); 3] = [
     (
         Mode::Audit,
-        "audit",
         "audit: a signed receipt of every decision and every end of a call",
     ),
     (
         Mode::Gate,
-        "gate",
         "gate: the same, and no call without a receipt on the disk",
     ),
-    (Mode::Off, "off", "off: the decision log only"),
+    (Mode::Off, "off: the decision log only"),
 ];
 
 /// Says the mode in the configuration: the one that is wanted, the one that a human chooses, or for a new configuration
@@ -37,17 +35,13 @@ pub(super) fn complete(
         // Each user has a key, and this is not about one user.
         None if *target == Target::Managed => return Ok(()),
         None if questions.can_ask() => {
-            let words = MODES.map(|(_, _, words)| words);
+            let words = MODES.map(|(_, words)| words);
             MODES[questions.choice("the mode of receipts", "--receipts", "Receipts?", &words)?].0
         }
         None if document.is_new() => MODES[0].0,
         None => return Ok(()),
     };
-    let word = MODES
-        .iter()
-        .find(|(of, _, _)| *of == mode)
-        .map(|(_, word, _)| *word);
-    document.set_elsewhere(Some("receipts"), "mode", Value::from(word.unwrap_or_default()));
+    document.set_elsewhere(Some("receipts"), "mode", Value::from(mode.word()));
     Ok(())
 }
 
