@@ -1,0 +1,7 @@
+//! What every part of the host needs of the operating system.
+//!
+//! [`read`] is how this program reads a file whole: regular files only, without waiting for anybody, and no more than a
+//! limit. [`way`] says whether somebody else could put another file in the place of one that a decision rests on.
+
+pub mod read;
+pub mod way;
