@@ -51,6 +51,13 @@ impl<'a> Arguments<'a> {
         spellings(self.parsed(), argument) > 1
     }
 
+    /// One of these arguments whose name stands at a place too that is none of theirs, at whatever depth and however
+    /// its case and its separators are spelt, and that place.
+    pub fn elsewhere<'n>(&self, arguments: &[&'n str]) -> Option<(&'n str, String)> {
+        let known: Vec<Known<'n>> = arguments.iter().map(|argument| Known::of(argument)).collect();
+        elsewhere(self.parsed(), &mut Vec::new(), &known)
+    }
+
     /// Whether some text holds a template, which a server like Ansible's evaluates by itself, check mode or not.
     pub fn hold_template(&self) -> bool {
         holds_template(self.parsed())
@@ -68,17 +75,69 @@ impl<'a> Arguments<'a> {
     }
 }
 
+/// An argument whose name is looked for at other places.
+struct Known<'n> {
+    argument: &'n str,
+    path: Vec<String>,
+    /// The last part of its path, as [`plainly`] has it.
+    name: String,
+}
+
+impl<'n> Known<'n> {
+    fn of(argument: &'n str) -> Self {
+        let path = path(argument);
+        Self {
+            argument,
+            name: path.last().map(|name| plainly(name)).unwrap_or_default(),
+            path,
+        }
+    }
+}
+
+/// A name without what spellings differ in: `vm_name`, `vmName` and `VM-Name` are the same.
+fn plainly(name: &str) -> String {
+    let parts = name.chars().filter(|c| c.is_alphanumeric());
+    parts.flat_map(char::to_lowercase).collect()
+}
+
+fn elsewhere<'n>(value: &Value, at: &mut Vec<String>, known: &[Known<'n>]) -> Option<(&'n str, String)> {
+    let fields: Vec<(String, &Value)> = match value {
+        Value::Array(items) => (0..).map(|index: usize| index.to_string()).zip(items).collect(),
+        Value::Object(fields) => fields.iter().map(|(key, field)| (key.clone(), field)).collect(),
+        _ => return None,
+    };
+    for (key, field) in fields {
+        let name = plainly(&key);
+        at.push(key);
+        let same = known.iter().find(|other| !name.is_empty() && other.name == name);
+        let counts = known.iter().any(|other| other.path == *at);
+        if let Some(same) = same.filter(|_| value.is_object() && !counts && !field.is_null()) {
+            return Some((same.argument, format!("/{}", at.join("/"))));
+        }
+        let found = elsewhere(field, at, known);
+        at.pop();
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// The parts of a name or a JSON Pointer.
+fn path(argument: &str) -> Vec<String> {
+    let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
+    match argument.strip_prefix('/') {
+        Some(pointer) => pointer.split('/').map(unescaped).collect(),
+        None => vec![argument.to_owned()],
+    }
+}
+
 /// How many spellings of an argument, or where that is more than one, of an object on the way to it, stand beside each
 /// other; 0 where the argument is in none.
 fn spellings(arguments: &Value, argument: &str) -> usize {
-    let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");
-    let parts = match argument.strip_prefix('/') {
-        Some(pointer) => pointer.split('/').map(unescaped).collect(),
-        None => vec![argument.to_owned()],
-    };
     let mut at = Some(arguments);
     let mut count = 0;
-    for part in &parts {
+    for part in &path(argument) {
         let Some(Value::Object(object)) = at else { return 0 };
         count = object.keys().filter(|key| same(key, part)).count();
         if count > 1 {

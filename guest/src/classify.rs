@@ -5,7 +5,7 @@ use crate::catalog::{Source, own, shipped, shipped_builtins};
 use crate::model::Call;
 use crate::name::{self, Candidate, Named};
 use crate::reading::{self, Reading};
-use crate::settings::Settings;
+use crate::settings::{ServerSettings, Settings};
 use crate::target::Surroundings;
 
 /// A call's reading and what is told of it.
@@ -41,11 +41,13 @@ pub fn classify(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> 
     let mut unlisted = 0;
     for candidate in &candidates {
         let mut listed = false;
+        // What follows a plugin's name is that plugin's own word, and no key that the operator gave.
+        let servers: Vec<&ServerSettings> = settings.servers.get(&candidate.servers[0]).into_iter().collect();
         let around = Surroundings {
             settings,
-            // What follows a plugin's name is that plugin's own word, and no key that the operator gave.
-            servers: &candidate.servers[..1],
+            servers: &servers,
             cut: arguments.cut(),
+            scope: &[],
         };
         let mapped = candidate
             .servers
@@ -81,10 +83,15 @@ fn builtin(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> Judge
     let tool = name::normalise(&call.tool);
     let mut weigh = |catalog: Source<'_>| {
         let aliases = catalog.aliases();
+        let servers: Vec<&ServerSettings> = aliases
+            .iter()
+            .filter_map(|alias| settings.servers.get(alias))
+            .collect();
         let around = Surroundings {
             settings,
-            servers: &aliases,
+            servers: &servers,
             cut: arguments.cut(),
+            scope: &[],
         };
         let (own, shipped) = match catalog {
             Source::Operator(_) => (Some(catalog), None),

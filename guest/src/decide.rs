@@ -3,12 +3,11 @@
 use crate::arguments::Arguments;
 use crate::capture;
 use crate::classify::{self, Judged};
-use crate::judge::{Judgement, Machine, judge};
-use crate::lookup;
 use crate::model::{Call, Tally, Verdict, World};
 use crate::reading::{Change, Reading};
 use crate::say;
 use crate::settings::{Settings, Stance};
+use crate::sort::Sorted;
 use crate::target::{self, MOST_TARGETS};
 
 /// Judges a call before it runs.
@@ -68,25 +67,25 @@ impl Judging<'_> {
         if change.obscure && self.settings.unknown_tool == Stance::Deny {
             return Verdict::Deny(say::change(self.judged, &change.found.doubts, say::DENIED));
         }
-        if change.found.targets.len() > MOST_TARGETS {
+        if change.found.count() > MOST_TARGETS {
             let doubt = format!("it names more than {MOST_TARGETS} machines");
             return Verdict::Ask(say::change(self.judged, &[doubt], say::ASKED));
         }
-        let mut machines: Vec<Machine> = Vec::new();
-        let mut asks = change.found.doubts.clone();
-        let mut denies = Vec::new();
+        let mut sorted = Sorted {
+            asks: change.found.doubts.clone(),
+            ..Sorted::default()
+        };
         for target in &change.found.targets {
-            match lookup::rows(world, target, &self.settings.domains) {
-                // Nothing better is to be expected from asking the same ZVM for the rest.
-                Err(error) => return Verdict::Deny(say::not_found_out(self.judged, &target.said, &error)),
-                Ok(rows) => match judge(&target.said, &rows) {
-                    Judgement::Capture(machine) if machines.contains(&machine) => {}
-                    Judgement::Capture(machine) => machines.push(machine),
-                    Judgement::Ask(why) => asks.push(why),
-                    Judgement::Deny(why) => denies.push(why),
-                },
+            // Nothing better is to be expected from asking the same ZVM for the rest.
+            if let Err(error) = sorted.add(target, &self.settings.domains, world) {
+                return Verdict::Deny(say::not_found_out(self.judged, &target.said, &error));
             }
         }
+        let Sorted {
+            machines,
+            asks,
+            denies,
+        } = sorted;
         if !denies.is_empty() {
             return Verdict::Deny(say::change(self.judged, &denies, say::DENIED));
         }

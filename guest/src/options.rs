@@ -65,7 +65,10 @@ fn is_mild(command: &Command) -> bool {
 }
 
 fn as_word(command: &Command, name: &str) -> bool {
-    let machines = command.machine.iter().flat_map(|machine| machine.option.iter());
+    let machines = command
+        .machine
+        .iter()
+        .flat_map(|machine| machine.option.iter().chain(machine.scope.iter()));
     let options = command.options.iter().map(|option| option.trim_end_matches('='));
     machines
         .map(AsRef::as_ref)
@@ -83,7 +86,7 @@ fn as_flag(dispatch: &Dispatch, command: &Command, key: &str) -> Option<Takes> {
     let mut machines = command
         .machine
         .iter()
-        .flat_map(|machine| machine.arguments.iter());
+        .flat_map(|machine| machine.arguments.iter().chain(machine.scope.iter()));
     if machines.any(|argument| *argument == place) {
         return Some(Takes::Value);
     }

@@ -1,15 +1,15 @@
 //! What a call would do, by one entry of a catalog and the call's arguments.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use crate::arguments::Arguments;
 use crate::catalog::Source;
 use crate::catalog::format::{Class, Command, Dispatch, Group, Machine, Rule, Scalar};
 use crate::command;
+use crate::doubts::doubts;
 use crate::name;
 use crate::options;
+use crate::scope;
 use crate::target::{self, Found, Surroundings};
 use crate::text::quoted;
 
@@ -114,78 +114,6 @@ pub fn obscure(doubt: String) -> Reading {
     })
 }
 
-/// Why arguments that this entry speaks of make it uncertain what a call does.
-fn doubts(group: &Group, arguments: &Arguments<'_>) -> Vec<String> {
-    let doubtful = group
-        .doubtful
-        .iter()
-        .filter(|argument| arguments.may_hold(argument));
-    let mut doubts: Vec<String> = doubtful
-        .map(|argument| {
-            format!(
-                "the argument {} may change which machine is reached or what is done",
-                quoted(argument)
-            )
-        })
-        .collect();
-    let words = group
-        .dispatch
-        .as_ref()
-        .filter(|dispatch| dispatch.flags.is_some() || !dispatch.extra_words.is_empty());
-    if arguments.cut() && words.is_some() {
-        doubts.push(
-            "the arguments were too large to read as a whole, and words of the command may be missing".into(),
-        );
-    }
-    let machines = group.machine.iter().flat_map(|machine| machine.arguments.iter());
-    doubts.extend(
-        machines
-            .filter_map(|argument| arguments.get(argument))
-            .filter_map(target::option_among),
-    );
-    let repeated = named(group)
-        .into_iter()
-        .find(|argument| arguments.repeats(argument));
-    doubts.extend(repeated.map(|argument| {
-        format!(
-            "the argument {} stands there in several spellings, and which of them counts is not known",
-            quoted(argument)
-        )
-    }));
-    doubts
-}
-
-/// The arguments that an entry speaks of. Where it only reads, whatever its machine arguments say, those do not matter.
-fn named(group: &Group) -> BTreeSet<&str> {
-    let machines = group.machine.iter().filter(|_| group.class != Class::Read);
-    let mut named: BTreeSet<&str> = machines
-        .flat_map(|machine| machine.arguments.iter())
-        .chain(group.doubtful.iter())
-        .chain(group.rules.iter().map(|rule| &rule.argument))
-        .map(AsRef::as_ref)
-        .collect();
-    if let Some(dispatch) = &group.dispatch {
-        let machines = dispatch
-            .commands
-            .iter()
-            .filter_map(|command| command.machine.as_ref());
-        let places = [
-            &dispatch.tool,
-            &dispatch.arguments,
-            &dispatch.command,
-            &dispatch.flags,
-        ];
-        named.extend(places.into_iter().flatten().map(AsRef::as_ref));
-        named.extend(dispatch.extra_words.iter().map(AsRef::as_ref));
-        named.extend(
-            machines
-                .flat_map(|machine| machine.arguments.iter())
-                .map(AsRef::as_ref),
-        );
-    }
-    named
-}
-
 /// Reads a call of a tool of this group.
 pub fn of_group(
     catalog: Source<'_>,
@@ -208,15 +136,16 @@ pub fn of_group(
         .filter(|_| doubts.is_empty() && !arguments.hold_template())
         .find(|rule| fits(rule, arguments));
     let class = milder.map_or(group.class, |rule| rule.class);
-    of_class(class, group.machine.as_ref(), tool, &[], arguments, around).doubted(doubts)
+    of_class(class, group.machine.as_ref(), tool, (&[], &[]), arguments, around).doubted(doubts)
 }
 
-/// A reading by class, with the machines at the places that the catalog names and among `words`.
+/// A reading by class, with the machines at the places that the catalog names and among `words`; `rest` are all words
+/// that follow a command's own.
 fn of_class(
     class: Class,
     machine: Option<&Machine>,
     name: &str,
-    words: &[Value],
+    (words, rest): (&[Value], &[String]),
     arguments: &Arguments<'_>,
     around: Surroundings<'_>,
 ) -> Reading {
@@ -228,6 +157,10 @@ fn of_class(
     }
     let found = match machine {
         Some(machine) => {
+            let around = Surroundings {
+                scope: &scope::foreign(machine, rest, arguments, around),
+                ..around
+            };
             // What is not there may have been left out: that reads like a value that was.
             let absent = arguments.cut().then_some(&Value::Null);
             let named = machine
@@ -339,7 +272,7 @@ fn carried_commands(
             known.class,
             known.machine.as_ref(),
             &name,
-            &machines,
+            (&machines, rest),
             arguments,
             around,
         );

@@ -3,6 +3,7 @@
 use crate::classify::Judged;
 use crate::model::{Tally, Verdict, ZertoError};
 use crate::reading::{Change, Reading};
+use crate::target::Target;
 use crate::text::{cut, listed, quoted, shown, whole, words};
 
 /// How a reason ends that asks a human.
@@ -35,7 +36,8 @@ pub fn reading(judged: &Judged) -> Option<String> {
                 .found
                 .targets
                 .iter()
-                .map(|target| quoted(&target.said))
+                .flat_map(Target::said)
+                .map(quoted)
                 .collect();
             match said.as_slice() {
                 [] => format!("{verb} machines"),

@@ -29,6 +29,13 @@ pub struct ServerSettings {
     pub catalog: Option<String>,
     /// The VM that the server runs on.
     pub machine: Option<String>,
+    /// VM names by an id of this server; where there are any, [`Settings::machines`] does not count for its ids.
+    pub machines: BTreeMap<String, String>,
+    /// The VMs that a template of this server (a job template, a workflow) reaches, by its id or name.
+    pub templates: BTreeMap<String, Vec<String>>,
+    /// The scope in which Zerto's VMs stand, by the argument's or option's name without dashes: the one vCenter,
+    /// resource group or zone.
+    pub scopes: BTreeMap<String, String>,
 }
 
 /// The settings. Every key may be left out.
@@ -63,7 +70,7 @@ pub enum Mapped<'a> {
     Not,
     /// It is this VM.
     To(&'a str),
-    /// Several keys differ from it by case only.
+    /// Several keys differ from it by case only, or several servers that are spelt alike map it differently.
     Several,
 }
 
@@ -94,12 +101,7 @@ impl Settings {
             "control_plane" => self.control_plane = stance(&value)?,
             "domains" => self.domains = domains(&value)?,
             "vcenter" => self.vcenter = Some(uuid(&value)?),
-            "machines" => {
-                for (id, name) in object(value)? {
-                    let name = filled(&name).map_err(|why| format!("{why} at {}", quoted(&id)))?;
-                    self.machines.insert(id, name);
-                }
-            }
+            "machines" => self.machines = names(value)?,
             "servers" => {
                 for (key, value) in object(value)? {
                     let server = server(value).map_err(|why| format!("{why} at {}", quoted(&key)))?;
@@ -131,17 +133,18 @@ impl Settings {
         Ok(())
     }
 
-    /// What the operator says that an id or alias means. A key counts whatever its case; one that is spelt exactly so
-    /// counts before others.
-    pub fn mapped(&self, said: &str) -> Mapped<'_> {
-        if let Some(name) = self.machines.get(said) {
-            return Mapped::To(name);
-        }
-        let mut fitting = self.machines.iter().filter(|(key, _)| same(key, said));
-        match (fitting.next(), fitting.next()) {
-            (None, _) => Mapped::Not,
-            (Some((_, name)), None) => Mapped::To(name),
-            _ => Mapped::Several,
+    /// What the operator says that an id or alias of a server means. A key counts whatever its case; one that is spelt
+    /// exactly so counts before others. Of several servers that the call may go to, all have to mean the same.
+    pub fn mapped<'a>(&'a self, servers: &[&'a ServerSettings], said: &str) -> Mapped<'a> {
+        let mut meanings = servers.iter().map(|server| match server.machines.is_empty() {
+            true => in_map(&self.machines, said),
+            false => in_map(&server.machines, said),
+        });
+        let first = meanings.next().unwrap_or_else(|| in_map(&self.machines, said));
+        if meanings.all(|other| other == first) {
+            first
+        } else {
+            Mapped::Several
         }
     }
 
@@ -161,6 +164,18 @@ impl Settings {
             }
         }
         Ok(())
+    }
+}
+
+fn in_map<'a>(machines: &'a BTreeMap<String, String>, said: &str) -> Mapped<'a> {
+    if let Some(name) = machines.get(said) {
+        return Mapped::To(name);
+    }
+    let mut fitting = machines.iter().filter(|(key, _)| same(key, said));
+    match (fitting.next(), fitting.next()) {
+        (None, _) => Mapped::Not,
+        (Some((_, name)), None) => Mapped::To(name),
+        _ => Mapped::Several,
     }
 }
 
@@ -216,12 +231,39 @@ fn uuid(value: &Value) -> Result<String, String> {
     if fits { Ok(text) } else { Err("is no UUID".into()) }
 }
 
+fn names(value: Value) -> Result<BTreeMap<String, String>, String> {
+    object(value)?
+        .into_iter()
+        .map(|(key, name)| {
+            let name = filled(&name).map_err(|why| format!("{why} at {}", quoted(&key)))?;
+            Ok((key, name))
+        })
+        .collect()
+}
+
+fn templates(value: Value) -> Result<BTreeMap<String, Vec<String>>, String> {
+    object(value)?
+        .into_iter()
+        .map(|(template, vms)| {
+            let at = |why: &str| format!("{why} at {}", quoted(&template));
+            let vms = vms.as_array().filter(|vms| !vms.is_empty());
+            let vms =
+                vms.ok_or_else(|| at("holds something that is no list of VM names, or an empty one"))?;
+            let vms = vms.iter().map(|vm| filled(vm).map_err(|why| at(&why)));
+            Ok((template.clone(), vms.collect::<Result<_, String>>()?))
+        })
+        .collect()
+}
+
 fn server(value: Value) -> Result<ServerSettings, String> {
     let mut server = ServerSettings::default();
     for (key, value) in object(value)? {
         match key.as_str() {
             "catalog" => server.catalog = Some(normalise(&filled(&value)?)),
             "machine" => server.machine = Some(filled(&value)?),
+            "machines" => server.machines = names(value)?,
+            "scopes" => server.scopes = names(value)?,
+            "templates" => server.templates = templates(value)?,
             _ => return Err(format!("holds the unknown key {}", quoted(&key))),
         }
     }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::catalog::format::{Kind, Machine, Separator};
-use crate::settings::{Mapped, Settings};
+use crate::scope::Scope;
+use crate::settings::{Mapped, ServerSettings, Settings};
 use crate::text::quoted;
 
 /// The longest value that is taken for a machine's name, in characters: a fully qualified domain name has at most 253.
@@ -28,6 +29,31 @@ pub enum Wanted {
     Name(String),
     /// A VM by Zerto's identifier.
     Identifier(String),
+    /// A text that can be one VM's name or several names.
+    Joined {
+        /// What the names in it mean.
+        parts: Box<Found>,
+        /// Whether the server surely takes it for several names.
+        split: bool,
+    },
+}
+
+impl Target {
+    /// How many machines it can mean.
+    fn count(&self) -> usize {
+        match &self.wanted {
+            Wanted::Joined { parts, .. } => parts.count(),
+            _ => 1,
+        }
+    }
+
+    /// The names in it.
+    pub fn said(&self) -> Vec<&str> {
+        match &self.wanted {
+            Wanted::Joined { parts, .. } => parts.targets.iter().flat_map(Self::said).collect(),
+            _ => vec![&self.said],
+        }
+    }
 }
 
 /// What the machine arguments of one call hold: machines, and reasons why a human has to look.
@@ -54,9 +80,14 @@ impl Found {
         other.doubts.into_iter().for_each(|doubt| self.doubt(doubt));
     }
 
+    /// How many machines it names.
+    pub fn count(&self) -> usize {
+        self.targets.iter().map(Target::count).sum()
+    }
+
     /// Adds a machine. One more than a call may name is kept, which is enough to know that there are too many.
     fn target(&mut self, target: Target) {
-        if self.targets.len() <= MOST_TARGETS && !self.targets.contains(&target) {
+        if self.count() <= MOST_TARGETS && !self.targets.contains(&target) {
             self.targets.push(target);
         }
     }
@@ -73,10 +104,25 @@ impl Found {
 pub struct Surroundings<'a> {
     /// The operator's settings.
     pub settings: &'a Settings,
-    /// The keys under which the settings may say which VM the server runs on.
-    pub servers: &'a [String],
+    /// What the settings say of the server; of several where its name is spelt like theirs.
+    pub servers: &'a [&'a ServerSettings],
     /// Whether the host left parts of the arguments out.
     pub cut: bool,
+    /// Scopes that the call names beside its machines, and that are not known to be those of Zerto's VMs.
+    pub scope: &'a [Scope],
+}
+
+impl<'a> Surroundings<'a> {
+    /// What the operator's map says of an id or alias. Where the call names a scope, only a key that names it too
+    /// counts: `vcenter02/vm-38`.
+    fn mapped(&self, said: &str) -> Mapped<'a> {
+        if self.scope.is_empty() {
+            return self.settings.mapped(self.servers, said);
+        }
+        let scopes = self.scope.iter().map(|scope| scope.said.as_str());
+        let key: Vec<&str> = scopes.chain([said]).collect();
+        self.settings.mapped(self.servers, &key.join("/"))
+    }
 }
 
 /// Reads machines out of the values at the places that the catalog names.
@@ -96,11 +142,7 @@ pub fn read(machine: &Machine, values: &[&Value], around: Surroundings<'_>) -> F
 }
 
 fn server_bound(around: Surroundings<'_>, found: &mut Found) {
-    let settings = around
-        .servers
-        .iter()
-        .filter_map(|key| around.settings.servers.get(key));
-    match settings.filter_map(|server| server.machine.as_ref()).next() {
+    match around.servers.iter().find_map(|server| server.machine.as_ref()) {
         Some(name) => {
             found.target(Target { said: name.clone(), wanted: Wanted::Name(name.clone()) });
         }
@@ -138,19 +180,8 @@ fn read_value(machine: &Machine, value: &Value, around: Surroundings<'_>, found:
                 .push("the arguments were too large to read as a whole, and a machine may be missing".into());
         }
         Value::Null => {}
-        Value::String(text) => {
-            // The map's keys may hold what otherwise separates.
-            if around.settings.mapped(text.trim()) != Mapped::Not {
-                read_piece(machine.kind, text.trim(), around.settings, found);
-                return;
-            }
-            let blank = |c: char| machine.separator == Some(Separator::Space) && c.is_whitespace();
-            let pieces = text.split(|c: char| c == ',' || blank(c)).map(str::trim);
-            for piece in pieces.filter(|piece| !piece.is_empty()) {
-                read_piece(machine.kind, piece, around.settings, found);
-            }
-        }
-        Value::Number(number) => read_piece(machine.kind, &number.to_string(), around.settings, found),
+        Value::String(text) => read_text(machine, text, around, found),
+        Value::Number(number) => read_piece(machine.kind, &number.to_string(), around, found),
         Value::Array(items) => {
             for item in items {
                 match item {
@@ -168,6 +199,52 @@ fn read_value(machine: &Machine, value: &Value, around: Surroundings<'_>, found:
             found
                 .doubts
                 .push("where a machine is expected stands something that is no name".into());
+        }
+    }
+}
+
+/// A text that holds one name, or several: surely where the catalog says how the server splits it, and perhaps where
+/// commas stand in it.
+fn read_text(machine: &Machine, text: &str, around: Surroundings<'_>, found: &mut Found) {
+    if text.trim().is_empty() {
+        return;
+    }
+    // The map's keys may hold what otherwise separates.
+    if around.mapped(text.trim()) != Mapped::Not || machine.kind == Kind::Template {
+        read_piece(machine.kind, text.trim(), around, found);
+        return;
+    }
+    let spaces = machine.separator == Some(Separator::Space);
+    if spaces && text.contains(|c: char| matches!(c, '"' | '\'' | '\\') || (c.is_whitespace() && c != ' ')) {
+        found.doubt(format!(
+            "{} holds quotation marks or blanks that the server may read otherwise",
+            quoted(text)
+        ));
+        return;
+    }
+    let pieces = text.split(if spaces { ' ' } else { ',' });
+    let pieces: Vec<&str> = pieces.filter(|piece| !piece.trim().is_empty()).collect();
+    let split = spaces || machine.kind == Kind::Pattern;
+    match pieces.as_slice() {
+        // A name is looked up as it stands: with a blank at its end it can be another VM's.
+        [_] if !split && !text.contains(',') => read_piece(machine.kind, text, around, found),
+        [only] => read_piece(machine.kind, only.trim(), around, found),
+        _ => {
+            let mut parts = Found::default();
+            for piece in pieces {
+                read_piece(machine.kind, piece.trim(), around, &mut parts);
+            }
+            if parts.targets.is_empty() {
+                found.add(parts);
+            } else {
+                found.target(Target {
+                    said: text.to_owned(),
+                    wanted: Wanted::Joined {
+                        parts: Box::new(parts),
+                        split,
+                    },
+                });
+            }
         }
     }
 }
@@ -193,15 +270,20 @@ fn like_option(piece: &str) -> String {
     )
 }
 
-fn read_piece(kind: Kind, piece: &str, settings: &Settings, found: &mut Found) {
-    if piece.starts_with('-') {
+fn read_piece(kind: Kind, piece: &str, around: Surroundings<'_>, found: &mut Found) {
+    if piece.trim_start().starts_with('-') {
         found.doubt(like_option(piece));
         return;
     }
-    let wanted = match settings.mapped(piece) {
+    if kind == Kind::Template {
+        read_template(piece, around, found);
+        return;
+    }
+    let wanted = match around.mapped(piece) {
         Mapped::To(name) => Ok(Wanted::Name(name.to_owned())),
-        Mapped::Several => Err("fits several keys of the settings' machines, which differ by case only"),
-        Mapped::Not => wanted(kind, piece, settings),
+        Mapped::Several => Err("fits several keys of the settings' machines".to_owned()),
+        Mapped::Not if !around.scope.is_empty() => Err(elsewhere(around.scope)),
+        Mapped::Not => wanted(kind, piece, around.settings).map_err(str::to_owned),
     };
     match wanted {
         Ok(wanted) => found.target(Target {
@@ -212,9 +294,43 @@ fn read_piece(kind: Kind, piece: &str, settings: &Settings, found: &mut Found) {
     }
 }
 
+/// What a name means within a scope that the settings do not name.
+fn elsewhere(scope: &[Scope]) -> String {
+    let scopes: Vec<String> = scope
+        .iter()
+        .map(|scope| format!("{} {}", scope.name, quoted(&scope.said)))
+        .collect();
+    format!(
+        "is a name within {}, and the settings do not say that Zerto's VMs are in it",
+        scopes.join(", ")
+    )
+}
+
+/// A template reaches the machines that it says itself. A limit beside it counts only where it prompts for one.
+fn read_template(template: &str, around: Surroundings<'_>, found: &mut Found) {
+    let mut mapped = around.servers.iter().map(|server| server.templates.get(template));
+    let first = mapped.next().flatten();
+    match first.filter(|_| mapped.all(|other| other == first)) {
+        Some(vms) => vms.iter().for_each(|vm| {
+            found.target(Target {
+                said: vm.clone(),
+                wanted: Wanted::Name(vm.clone()),
+            });
+        }),
+        None => found.doubt(format!(
+            "the template {} decides which machines are reached, whatever limit the call names, and the settings of the server do not map it to VMs",
+            quoted(template)
+        )),
+    }
+}
+
 fn wanted(kind: Kind, piece: &str, settings: &Settings) -> Result<Wanted, &'static str> {
     if piece.chars().count() > LONGEST {
         return Err("is too long for a machine's name");
+    }
+    let names = matches!(kind, Kind::VmName | Kind::Name | Kind::Fqdn);
+    if names && piece.contains(['*', '?', '[', ']', '{', '}']) {
+        return Err("is a pattern, which may fit many machines");
     }
     match kind {
         Kind::VmName | Kind::Name | Kind::Fqdn => Ok(Wanted::Name(piece.to_owned())),
@@ -234,6 +350,7 @@ fn wanted(kind: Kind, piece: &str, settings: &Settings) -> Result<Wanted, &'stat
         }
         Kind::ControlPlane => Err("names a control plane, not the VM"),
         Kind::ServerBound => Err("does not name the machine that the server runs on"),
+        Kind::Template => Err("is a template, not a machine"),
     }
 }
 

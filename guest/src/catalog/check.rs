@@ -55,6 +55,7 @@ pub fn prepare(mut catalog: Catalog) -> Result<Catalog, String> {
     catalog.server.aliases = normalised(&catalog.server.aliases);
     for group in catalog.tools.to_mut() {
         group.names = normalised(&group.names);
+        group.command_line = catalog.server.command_line;
     }
     Ok(catalog)
 }
@@ -63,8 +64,18 @@ fn check_group(group: &Group) -> Result<(), String> {
     if let Some(machine) = &group.machine {
         check_machine(machine, false)?;
     }
-    for argument in group.doubtful.iter() {
+    let lists = [&group.doubtful, &group.switches, &group.values, &group.words];
+    for argument in lists.into_iter().flat_map(|list| list.iter()) {
         check_argument(argument)?;
+    }
+    let mut forms = BTreeSet::new();
+    for argument in [&group.switches, &group.values, &group.words]
+        .into_iter()
+        .flat_map(|list| list.iter())
+    {
+        require(forms.insert(argument), || {
+            format!("`{argument}` stands twice among `switches`, `values` and `words`")
+        })?;
     }
     for rule in group.rules.iter() {
         check_rule(rule, group.class)?;
@@ -107,13 +118,21 @@ fn check_machine(machine: &Machine, in_command: bool) -> Result<(), String> {
         check_argument(argument)?;
     }
     check_options(&machine.option)?;
+    for place in machine.scope.iter() {
+        check_argument(place)?;
+        require(in_command || !place.starts_with('-'), || {
+            format!("the scope `{place}` is an option, which belongs to a dispatched command")
+        })?;
+    }
     let in_words = !machine.option.is_empty() || machine.position.is_some();
     let anywhere = in_words || !machine.arguments.is_empty();
     require(in_command || !in_words, || {
         "`option` and `position` belong to dispatched commands".into()
     })?;
     if machine.kind == Kind::ServerBound {
-        return require(!anywhere, || "`server-bound` reads no argument".into());
+        return require(!anywhere && machine.scope.is_empty(), || {
+            "`server-bound` reads no argument".into()
+        });
     }
     require(anywhere, || {
         "`machine` says nowhere where the machine is named".into()

@@ -49,6 +49,10 @@ pub struct Server {
     /// True for tools of the harness itself, which have no server.
     #[serde(default)]
     pub builtin: bool,
+    /// True where the server builds a command line out of the arguments: then an argument that a tool's group does not
+    /// name asks, and so does one that holds more than a plain value.
+    #[serde(default)]
+    pub command_line: bool,
 }
 
 /// Tools of one nature.
@@ -67,6 +71,18 @@ pub struct Group {
     /// there, no rule applies, and the call asks.
     #[serde(default)]
     pub doubtful: List<Text>,
+    /// Arguments that have to be `true`, `false` or absent.
+    #[serde(default)]
+    pub switches: List<Text>,
+    /// Arguments that hold one value: a number, or a text that does not begin with `-`.
+    #[serde(default)]
+    pub values: List<Text>,
+    /// Arguments whose text the server splits into words, none of which may begin with `-`.
+    #[serde(default)]
+    pub words: List<Text>,
+    /// Whether the server builds a command line, from [`Server::command_line`].
+    #[serde(skip)]
+    pub command_line: bool,
     /// Arguments that make a call milder than `class`. The first that fits counts.
     #[serde(default)]
     pub rules: List<Rule>,
@@ -116,6 +132,8 @@ pub enum Kind {
     ServerBound,
     /// A vCenter or the like: never the VM.
     ControlPlane,
+    /// Something that says by itself which machines it reaches, such as a job template; only the operator can tell.
+    Template,
 }
 
 /// How several names stand in one text, beside commas, which always separate.
@@ -142,6 +160,10 @@ pub struct Machine {
     pub kind: Kind,
     /// Set where one text holds several names.
     pub separator: Option<Separator>,
+    /// Arguments within whose value a machine's name is unique (a vCenter, a resource group), and in a command also
+    /// options, which begin with `-`. Beside a scope that the operator did not name, a machine's name asks.
+    #[serde(default)]
+    pub scope: List<Text>,
 }
 
 /// An argument that makes a call milder, because the server itself keeps to it.

@@ -4,7 +4,7 @@
 //! All numbers are 32 bits, little-endian; all offsets count from the table's beginning.
 //!
 //! ```text
-//! hpcatlg1  aliases  servers              8 bytes, two counts
+//! hpcatlg2  aliases  servers              8 bytes, two counts
 //! aliases × { text, length, server }      sorted by text, then by server (the offset of its entry)
 //! servers × { builtin, aliases, tools, count, repository }   the offset of a list of texts; that of the tools, and how
 //!                                         many; that of a text, which is empty where the catalog names none
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use super::format::{Catalog, Class, Command, Dispatch, Group, Kind, Machine, Rule, Scalar, Separator, Text};
 
 /// What a table begins with.
-pub const MAGIC: [u8; 8] = *b"hpcatlg1";
+pub const MAGIC: [u8; 8] = *b"hpcatlg2";
 /// How many bytes stand before the first entry.
 pub const HEADER: usize = 16;
 /// How many bytes an alias's or a tool's entry has.
@@ -37,7 +37,7 @@ pub const CLASSES: [Class; 5] = [
     Class::Dispatch,
 ];
 /// The kinds, by their bytes.
-pub const KINDS: [Kind; 11] = [
+pub const KINDS: [Kind; 12] = [
     Kind::VmName,
     Kind::Name,
     Kind::Fqdn,
@@ -49,6 +49,7 @@ pub const KINDS: [Kind; 11] = [
     Kind::Session,
     Kind::ServerBound,
     Kind::ControlPlane,
+    Kind::Template,
 ];
 
 /// The table of these catalogs, which have to be prepared.
@@ -172,6 +173,10 @@ impl Record<'_> {
         self.choice(&CLASSES, &group.class);
         self.optional(group.machine.as_ref(), Self::machine);
         self.list(&group.doubtful, Self::text);
+        self.list(&group.switches, Self::text);
+        self.list(&group.values, Self::text);
+        self.list(&group.words, Self::text);
+        self.flag(group.command_line);
         self.list(&group.rules, Self::rule);
         self.optional(group.dispatch.as_ref(), Self::dispatch);
     }
@@ -184,6 +189,7 @@ impl Record<'_> {
         });
         self.choice(&KINDS, &machine.kind);
         self.flag(machine.separator == Some(Separator::Space));
+        self.list(&machine.scope, Self::text);
     }
 
     fn rule(&mut self, rule: &Rule) {

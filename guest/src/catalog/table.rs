@@ -167,6 +167,10 @@ impl Reader {
             machine: self.optional(Self::machine),
             note: None,
             doubtful: self.list(Self::text),
+            switches: self.list(Self::text),
+            values: self.list(Self::text),
+            words: self.list(Self::text),
+            command_line: self.flag(),
             rules: self.list(Self::rule),
             dispatch: self.optional(Self::dispatch),
         }
@@ -179,6 +183,7 @@ impl Reader {
             position: self.optional(Self::number),
             kind: self.choice(&KINDS),
             separator: self.flag().then_some(Separator::Space),
+            scope: self.list(Self::text),
         }
     }
 

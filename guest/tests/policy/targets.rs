@@ -89,7 +89,7 @@ fn every_named_argument_counts_and_blanks_separate_only_where_the_catalog_says_s
     let (names, _) = looked_up(&call("mcp__vmware-mcp__vm_migrate", both));
     assert_eq!(names, ["web01", "db01"]);
     let (names, _) = looked_up(&call("mcp__vmware-mcp__vm_power", json!({"_args": "web01 db01"})));
-    assert_eq!(names, ["web01", "db01"]);
+    assert_eq!(names, ["web01 db01", "web01", "db01"]);
     let (names, _) = looked_up(&call("mcp__esxi__powerOff", json!({"name": "My Server"})));
     assert_eq!(names, ["My Server"]);
 }

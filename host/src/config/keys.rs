@@ -186,6 +186,21 @@ const KEYS: &[Key] = &[
         "For an MCP server that changes the machine it runs on: that VM's name.",
     ),
     key(
+        "policy.servers.*.machines.*",
+        "none",
+        "A table from this server's ids to VM names. Where it is there, `policy.machines` does not count for this server: an id such as `104` can mean another machine on another server.",
+    ),
+    key(
+        "policy.servers.*.templates.*",
+        "none",
+        "For a server that launches job templates or workflows: the VMs that each reaches, as a list, by the template's id: `{ 7 = [\"web01\", \"web02\"] }`. A launch then waits for checkpoints of all of them; without it a launch asks.",
+    ),
+    key(
+        "policy.servers.*.scopes.*",
+        "none",
+        "The scope in which this server's names are those of your VMs, by the argument that says it: `{ hostname = \"vcenter01.example.com\" }`, `{ zone = \"europe-west1-b\", project = \"prod\" }`. A call that names another scope asks.",
+    ),
+    key(
         "policy.catalogs",
         "`[]`",
         "Catalog files of your own. They may add servers and tools and tighten what the policy says of others.",

@@ -102,6 +102,12 @@ pub struct Server {
     catalog: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    machines: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    templates: BTreeMap<String, Vec<String>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    scopes: BTreeMap<String, String>,
 }
 
 /// A verdict that can be chosen by configuration.
