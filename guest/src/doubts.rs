@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::arguments::Arguments;
 use crate::catalog::format::{Class, Dispatch, Group};
+use crate::segment;
 use crate::target;
 use crate::text::quoted;
 
@@ -13,6 +14,8 @@ use crate::text::quoted;
 pub fn doubts(group: &Group, arguments: &Arguments<'_>) -> Vec<String> {
     let mut doubts = redirecting(group, arguments);
     doubts.extend(on_a_command_line(group, arguments));
+    let segments = group.segments.iter();
+    doubts.extend(segments.filter_map(|argument| segment::doubt(arguments, argument)));
     let machines = group.machine.iter().flat_map(|machine| machine.arguments.iter());
     doubts.extend(
         machines
@@ -167,7 +170,9 @@ fn named(group: &Group) -> BTreeSet<&str> {
     let mut named: BTreeSet<&str> = machines
         .flat_map(|machine| machine.arguments.iter().chain(machine.scope.iter()))
         .chain(group.doubtful.iter())
+        .chain(group.segments.iter())
         .chain(group.rules.iter().map(|rule| &rule.argument))
+        .chain(group.rules.iter().filter_map(|rule| rule.repeated_in.as_ref()))
         .map(AsRef::as_ref)
         .collect();
     if let Some(dispatch) = &group.dispatch {

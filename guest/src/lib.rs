@@ -21,6 +21,7 @@ pub mod options;
 pub mod reading;
 pub mod say;
 pub mod scope;
+pub mod segment;
 pub mod settings;
 pub mod sort;
 pub mod state;

@@ -187,13 +187,29 @@ fn deletes(name: &str) -> bool {
 }
 
 fn fits(rule: &Rule, arguments: &Arguments<'_>) -> bool {
+    let repeats = |value: &Value| {
+        rule.repeated_in
+            .as_ref()
+            .is_none_or(|line| begins_with(arguments, line, value))
+    };
     match arguments.get(&rule.argument) {
-        Some(value) => rule
-            .equals
-            .iter()
-            .chain(rule.one_of.iter())
-            .any(|scalar| is(value, scalar)),
-        None => rule.or_absent && arguments.lacks(&rule.argument),
+        Some(value) => {
+            let mut fitting = rule.equals.iter().chain(rule.one_of.iter());
+            fitting.any(|scalar| is(value, scalar)) && repeats(value)
+        }
+        None => rule.or_absent && arguments.lacks(&rule.argument) && repeats(&Value::Null),
+    }
+}
+
+/// Whether the command line in an argument begins with this word. No line at all says nothing else.
+fn begins_with(arguments: &Arguments<'_>, line: &str, word: &Value) -> bool {
+    match arguments.get(line) {
+        None => arguments.lacks(line),
+        Some(Value::Null) => true,
+        Some(line) => {
+            let first = line.as_str().and_then(|line| line.split_whitespace().next());
+            first.is_some() && first == word.as_str()
+        }
     }
 }
 

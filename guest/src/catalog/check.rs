@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::format::{Catalog, Class, Command, Dispatch, Group, Kind, Machine, Rule, Text};
+use super::format::{Catalog, Class, Command, Dispatch, Group, Kind, Machine, Rule, Scalar, Text};
 
 /// Spells a name as a harness does in `mcp__server__tool`: whatever is not a letter, digit, `_` or `-` becomes `_`.
 pub fn normalise(name: &str) -> String {
@@ -50,7 +50,9 @@ pub fn prepare(mut catalog: Catalog) -> Result<Catalog, String> {
                 format!("the tool `{name}` stands twice")
             })?;
         }
-        check_group(group).map_err(|why| format!("at the tool `{}`: {why}", group.names[0]))?;
+        check_group(group)
+            .and_then(|()| check_enforced(group, catalog.source.is_some()))
+            .map_err(|why| format!("at the tool `{}`: {why}", group.names[0]))?;
     }
     catalog.server.aliases = normalised(&catalog.server.aliases);
     for group in catalog.tools.to_mut() {
@@ -64,7 +66,13 @@ fn check_group(group: &Group) -> Result<(), String> {
     if let Some(machine) = &group.machine {
         check_machine(machine, false)?;
     }
-    let lists = [&group.doubtful, &group.switches, &group.values, &group.words];
+    let lists = [
+        &group.doubtful,
+        &group.switches,
+        &group.values,
+        &group.words,
+        &group.segments,
+    ];
     for argument in lists.into_iter().flat_map(|list| list.iter()) {
         check_argument(argument)?;
     }
@@ -98,6 +106,19 @@ fn check_group(group: &Group) -> Result<(), String> {
 
 fn check_rule(rule: &Rule, class: Class) -> Result<(), String> {
     check_argument(&rule.argument)?;
+    if let Some(line) = &rule.repeated_in {
+        check_argument(line)?;
+        let texts = rule.equals.iter().chain(rule.one_of.iter());
+        require(
+            texts.clone().all(|value| matches!(value, Scalar::Text(_))),
+            || {
+                format!(
+                    "the rule on `{}` has `repeated_in`, which goes with texts only",
+                    rule.argument
+                )
+            },
+        )?;
+    }
     require(rule.equals.is_some() == rule.one_of.is_empty(), || {
         format!(
             "the rule on `{}` needs either `equals` or `one_of`",
@@ -110,6 +131,19 @@ fn check_rule(rule: &Rule, class: Class) -> Result<(), String> {
     })?;
     require(!rule.because.is_empty(), || {
         format!("the rule on `{}` says no `because`", rule.argument)
+    })
+}
+
+/// A rule makes a call milder on the server's word alone, so whoever read the server's source has to name the place.
+fn check_enforced(group: &Group, has_source: bool) -> Result<(), String> {
+    group.rules.iter().try_for_each(|rule| {
+        let named = rule.enforced.as_ref().is_some_and(|place| !place.trim().is_empty());
+        require(named || (!has_source && rule.enforced.is_none()), || {
+            format!(
+                "the rule on `{}` does not say in `enforced` which place in the server's source makes sure of it",
+                rule.argument
+            )
+        })
     })
 }
 

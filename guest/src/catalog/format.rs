@@ -83,6 +83,10 @@ pub struct Group {
     /// Whether the server builds a command line, from [`Server::command_line`].
     #[serde(skip)]
     pub command_line: bool,
+    /// Arguments that the server puts into the path of an address as they stand: names or JSON Pointers. One that is
+    /// more than one part of a path asks.
+    #[serde(default)]
+    pub segments: List<Text>,
     /// Arguments that make a call milder than `class`. The first that fits counts.
     #[serde(default)]
     pub rules: List<Rule>,
@@ -180,10 +184,15 @@ pub struct Rule {
     /// Whether the rule also fits where the argument is absent.
     #[serde(default)]
     pub or_absent: bool,
+    /// An argument that says the same once more, as a whole command line. Where it is there, its first word has to be the
+    /// value that fitted: which of the two the server goes by is not known.
+    pub repeated_in: Option<Text>,
     /// What the call is then.
     pub class: Class,
     /// Why the server can be trusted with it.
     pub because: Text,
+    /// The place in the server's source that makes sure of it. A file that names its source has to say it.
+    pub enforced: Option<Text>,
 }
 
 /// A value that a rule compares with.

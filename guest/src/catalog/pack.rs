@@ -177,6 +177,7 @@ impl Record<'_> {
         self.list(&group.values, Self::text);
         self.list(&group.words, Self::text);
         self.flag(group.command_line);
+        self.list(&group.segments, Self::text);
         self.list(&group.rules, Self::rule);
         self.optional(group.dispatch.as_ref(), Self::dispatch);
     }
@@ -197,8 +198,10 @@ impl Record<'_> {
         self.optional(rule.equals.as_ref(), Self::scalar);
         self.list(&rule.one_of, Self::scalar);
         self.flag(rule.or_absent);
+        self.optional(rule.repeated_in.as_ref(), Self::text);
         self.choice(&CLASSES, &rule.class);
         self.text(&rule.because);
+        self.optional(rule.enforced.as_ref(), Self::text);
     }
 
     fn scalar(&mut self, scalar: &Scalar) {

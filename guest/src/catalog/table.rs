@@ -171,6 +171,7 @@ impl Reader {
             values: self.list(Self::text),
             words: self.list(Self::text),
             command_line: self.flag(),
+            segments: self.list(Self::text),
             rules: self.list(Self::rule),
             dispatch: self.optional(Self::dispatch),
         }
@@ -193,8 +194,10 @@ impl Reader {
             equals: self.optional(Self::scalar),
             one_of: self.list(Self::scalar),
             or_absent: self.flag(),
+            repeated_in: self.optional(Self::text),
             class: self.choice(&CLASSES),
             because: self.text(),
+            enforced: self.optional(Self::text),
         }
     }
 
