@@ -9,6 +9,7 @@ mod catalogs;
 mod commands;
 mod decisions;
 mod doubts;
+mod enforced;
 mod names;
 mod own_catalogs;
 mod properties;
