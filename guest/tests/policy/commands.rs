@@ -295,10 +295,23 @@ fn gcloud_words_after_a_bare_option_are_not_guessed() {
         "db01",
         "--zone=a"
     ]));
-    // A name in a cloud is not the name of the VM that Zerto knows by it.
-    holds(&asked(site().judge(&stop)), &["\"web01\" is an id"]);
-    let mapped = json!({"machines": {"web01": "web01", "db01": "db01"}});
-    noted(site().judge(&under(stop, mapped)));
+    // A name in a cloud is not the name of the VM that Zerto knows by it, and one of another zone is another machine.
+    let machines = json!({"web01": "web01", "db01": "db01"});
+    let home = json!({"gcloud": {"scopes": {"zone": "a"}}});
+    holds(
+        &asked(site().judge(&under(stop.clone(), json!({"servers": home})))),
+        &["\"web01\" is an id"],
+    );
+    for servers in [json!({}), json!({"gcloud": {"scopes": {"zone": "b"}}})] {
+        let elsewhere = under(stop.clone(), json!({"machines": machines, "servers": servers}));
+        holds(&asked(site().judge(&elsewhere)), &["within zone \"a\""]);
+    }
+    noted(site().judge(&under(
+        stop.clone(),
+        json!({"machines": machines, "servers": home}),
+    )));
+    let both = json!({"machines": {"a/web01": "web01", "a/db01": "db01"}});
+    noted(site().judge(&under(stop, both)));
     holds(
         &asked(site().judge(&gcloud(json!([
             "compute",
@@ -340,11 +353,21 @@ fn azure_commands_are_known_by_their_exact_names() {
         "mcp__azure__compute",
         json!({"command": ["vm_get"], "parameters": {}}),
     ));
-    let mapped = |call| under(call, json!({"machines": {"web01": "web01"}}));
-    for command in ["vm_power-state", "vm_delete", "vm_update"] {
+    let servers = json!({"azure": {"scopes": {"resource-group": "rg", "subscription": "s"}}});
+    let mapped = |call| under(call, json!({"machines": {"web01": "web01"}, "servers": servers}));
+    for command in ["vm_power-state", "vm_delete", "vm_update", "vm_create"] {
         let named = azure(command, json!({"vm-name": "web01", "resource-group": "rg"}));
-        holds(&asked(site().judge(&named)), &["\"web01\" is an id"]);
+        holds(
+            &asked(site().judge(&under(named.clone(), json!({"servers": servers})))),
+            &["\"web01\" is an id"],
+        );
+        holds(
+            &asked(site().judge(&under(named.clone(), json!({"machines": {"web01": "web01"}})))),
+            &["within resource-group \"rg\""],
+        );
         noted(site().judge(&mapped(named)));
+        let elsewhere = json!({"vm-name": "web01", "resource-group": "rg", "subscription": "other"});
+        asked(site().judge(&mapped(azure(command, elsewhere))));
         for key in ["vm_name", "tenant", "subscription", "VM-Name"] {
             asked(site().judge(&mapped(azure(command, json!({"vm-name": "web01", key: "web01"})))));
         }
