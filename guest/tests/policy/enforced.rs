@@ -1,11 +1,119 @@
 //! Only what a server itself makes sure of counts: what was found where catalogs trusted more than that, and the checks
 //! that keep it from coming back.
 
+use std::collections::BTreeSet;
+
+use holdpoint_guest::catalog::format::Class;
 use holdpoint_guest::model::Verdict;
 use serde_json::{Value, json};
 
 use crate::catalogs::files;
 use crate::world::{asked, call, holds, noted, site, under};
+
+/// Words in the name of a tool that say that it does something.
+const DOING: [&str; 50] = [
+    "add", "apply", "backup", "call", "clear", "close", "collect", "command", "create", "delete", "deploy",
+    "disable", "download", "drag", "enable", "exec", "execute", "export", "fetch", "import", "init", "kill",
+    "launch", "login", "move", "open", "pulse", "query", "reboot", "reject", "remove", "reset", "restart",
+    "restore", "resume", "retry", "run", "scrape", "script", "scroll", "set", "sql", "start", "stop",
+    "switch", "test", "update", "upload", "wake", "write",
+];
+
+/// Reading tools with such a word in their names, and what in the server's source makes them read all the same.
+const ARGUED: [(&str, &str); 41] = [
+    // A GET of what launching would ask for.
+    ("ansible/aap-mcp-server", "job_templates_launch_retrieve"),
+    // A search of recorded events, which begins with init-query.
+    ("c0tton-fluff/sentinelone-mcp-server", "s1_dv_query"),
+    // A GET of a command's output; the bytes come back as the result, and no file is written.
+    ("CrowdStrike/falcon-mcp", "falcon_check_rtr_command_status"),
+    ("CrowdStrike/falcon-mcp", "falcon_download_report_execution"),
+    // They keep a responder's session; nothing runs on the host.
+    ("CrowdStrike/falcon-mcp", "falcon_delete_rtr_session"),
+    ("CrowdStrike/falcon-mcp", "falcon_init_rtr_session"),
+    ("CrowdStrike/falcon-mcp", "falcon_pulse_rtr_session"),
+    ("RS-DEREKD/crowdstrike-mcp", "rtr_init_session"),
+    ("RS-DEREKD/crowdstrike-mcp", "rtr_pulse_session"),
+    // A pointer without a click.
+    ("CursorTouch/Windows-MCP", "Move-Tool"),
+    // Alerts and policy results that Wazuh has already, put against a framework.
+    ("gensecaihq/Wazuh-MCP-Server", "run_compliance_check"),
+    // What an earlier command or update did.
+    ("lycorp-jp/awx-mcp", "get_ad_hoc_command"),
+    ("lycorp-jp/awx-mcp", "get_inventory_update"),
+    ("lycorp-jp/awx-mcp", "get_project_update"),
+    ("lycorp-jp/awx-mcp", "get_project_update_stdout"),
+    ("sibilleb/AAP-Enterprise-MCP-Server", "get_adhoc_command_output"),
+    ("sibilleb/AAP-Enterprise-MCP-Server", "get_adhoc_command_status"),
+    ("sibilleb/AAP-Enterprise-MCP-Server", "get_project_update"),
+    ("sibilleb/AAP-Enterprise-MCP-Server", "get_project_update_logs"),
+    ("sibilleb/AAP-Enterprise-MCP-Server", "fetch_redhat_content"),
+    // Artefacts that are fixed in the server and copy files to Velociraptor.
+    ("mgreen27/mcp-velociraptor", "collect_file"),
+    ("mgreen27/mcp-velociraptor", "collect_forensic_triage"),
+    ("mgreen27/mcp-velociraptor", "linux_last_user_login"),
+    ("mgreen27/mcp-velociraptor", "macos_launch_agents"),
+    ("mgreen27/mcp-velociraptor", "macos_login_items"),
+    ("mgreen27/mcp-velociraptor", "windows_evidence_of_download"),
+    // The script is kept or dropped, and not run.
+    ("rhel-lightspeed/linux-mcp-server", "reject_script"),
+    ("rhel-lightspeed/linux-mcp-server", "validate_script"),
+    // Searches and reports.
+    ("RS-DEREKD/crowdstrike-mcp", "case_query"),
+    ("RS-DEREKD/crowdstrike-mcp", "cloud_query_assets"),
+    ("RS-DEREKD/crowdstrike-mcp", "correlation_export_rule"),
+    ("RS-DEREKD/crowdstrike-mcp", "host_login_history"),
+    ("RS-DEREKD/crowdstrike-mcp", "ngsiem_query"),
+    ("RS-DEREKD/crowdstrike-mcp", "rtr_check_command_status"),
+    (
+        "Virtual-Computing-bv/Defender-MCP",
+        "defender_export_antivirus_health",
+    ),
+    ("Virtual-Computing-bv/Defender-MCP", "defender_export_assessment"),
+    ("Virtual-Computing-bv/Defender-MCP", "defender_run_advanced_query"),
+    (
+        "Virtual-Computing-bv/Defender-MCP",
+        "defender_run_xdr_hunting_query",
+    ),
+    // The content comes back as the result, and no file is written.
+    ("tufantunc/ssh-mcp", "sftp-download"),
+    // A log-in to the AWX that is set up.
+    ("SurgeX-Labs/awx-mcp-server", "env_test_connection"),
+    // ripgrep over files of the server's own machine, with fixed options.
+    ("wonderwhy-er/DesktopCommanderMCP", "start_search"),
+];
+
+/// The words of a tool's name: `sftp-download`, `downloadFile`, `Scrape-Tool`.
+fn words(name: &str) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    let mut word = String::new();
+    for c in name.chars() {
+        let begins = c.is_uppercase() && word.chars().last().is_some_and(char::is_lowercase);
+        if begins || !c.is_alphanumeric() {
+            words.insert(std::mem::take(&mut word));
+        }
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.insert(word);
+    words
+}
+
+#[test]
+fn a_tool_whose_name_says_that_it_does_something_reads_only_where_that_was_argued() {
+    let mut found = BTreeSet::new();
+    for catalog in files().values() {
+        let repository = catalog.source.as_ref().unwrap().repository.as_ref();
+        for group in catalog.tools.iter().filter(|group| group.class == Class::Read) {
+            let doing = |name: &&str| words(name).iter().any(|word| DOING.contains(&word.as_str()));
+            let names = group.names.iter().map(AsRef::as_ref).filter(doing);
+            found.extend(names.map(|name| (repository.to_owned(), name.to_owned())));
+        }
+    }
+    let argued = ARGUED.map(|(repository, name)| (repository.to_owned(), name.to_owned()));
+    assert_eq!(found, BTreeSet::from(argued));
+}
 
 #[test]
 fn every_rule_names_the_place_in_the_source_that_makes_sure_of_it() {
