@@ -1,6 +1,10 @@
 //! How the client holds a matcher against a tool's name.
 
-use regex_lite::Regex;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use regress::Regex;
 
 /// Whether a hook runs for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,10 +13,12 @@ pub enum Fires {
     Yes,
     /// It does not.
     No,
-    /// It cannot be told from here: the matcher is a regular expression of a kind that is read by JavaScript only, or a
-    /// condition narrows it.
+    /// It cannot be told from here: versions of the client differ, the expression takes too long, or a condition narrows it.
     Unknown,
 }
+
+/// An expression that is not done by then is one that backtracks without end; the client would hang in it.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether a matcher lets a name through: a tool's, or, for events of no tool, what set them off.
 ///
@@ -24,33 +30,63 @@ pub fn matches(matcher: Option<&str>, name: &str) -> Fires {
         None | Some("" | "*") => return Fires::Yes,
         Some(matcher) => matcher,
     };
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_- ,|".contains(letter);
-    let found = if matcher.chars().all(is_plain) {
+    let found = if is_list(matcher) {
         matcher.split([',', '|']).any(|listed| listed.trim() == name)
+    } else if is_read_differently(matcher) {
+        return Fires::Unknown;
     } else {
-        match as_javascript_reads(matcher) {
-            Some(expression) => expression.is_match(name),
-            None => return Fires::Unknown,
+        match Regex::new(matcher).map(|expression| is_found(expression, name)) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Fires::Unknown,
+            Err(_) => false,
         }
     };
     if found { Fires::Yes } else { Fires::No }
 }
 
-/// None where the two languages differ, or the expression is wrong in ours.
-fn as_javascript_reads(matcher: &str) -> Option<Regex> {
-    // Look-around and flags are not the same in both, and escaped letters are few in ours.
-    let differs = matcher.match_indices("(?").any(|(position, _)| {
-        let rest = &matcher[position + 2..];
-        let is_lookbehind = rest.starts_with("<=") || rest.starts_with("<!");
-        is_lookbehind || !rest.starts_with([':', '<'])
-    });
-    let has_other_escapes = matcher
-        .match_indices('\\')
-        .any(|(position, _)| matcher[position + 1..].starts_with(['A', 'z', 'a', 'x', 'u', 'U', '<', '>']));
-    if differs || has_other_escapes {
-        return None;
+/// Why a matcher is no regular expression of JavaScript's, where it has to be one.
+///
+/// # Errors
+///
+/// The parser's words. The client then runs calls without the hook.
+pub fn check(matcher: &str) -> Result<(), String> {
+    if matcher.is_empty() || matcher == "*" || is_list(matcher) || is_read_differently(matcher) {
+        return Ok(());
     }
-    Regex::new(matcher).ok()
+    Regex::new(matcher).map(drop).map_err(|error| error.text)
+}
+
+fn is_list(matcher: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_- ,|".contains(letter);
+    matcher.chars().all(is_plain)
+}
+
+/// What the engine here takes and engines of JavaScript take in newer versions only, or read in another way: flags for a
+/// part (`(?i:…)`), one name for two groups, `\u{…}`.
+fn is_read_differently(matcher: &str) -> bool {
+    let has_flags = matcher.match_indices("(?").any(|(position, _)| {
+        let rest = &matcher[position + 2..];
+        let flags = rest.trim_start_matches(['i', 'm', 's', '-']);
+        flags.len() < rest.len() && flags.starts_with(':')
+    });
+    let mut groups = matcher
+        .match_indices("(?<")
+        .filter_map(|(position, _)| matcher[position + 3..].split_once('>'))
+        .map(|(name, _)| name)
+        .filter(|name| !name.starts_with(['=', '!']))
+        .collect::<Vec<_>>();
+    groups.sort_unstable();
+    let has_twins = groups.windows(2).any(|pair| pair[0] == pair[1]);
+    has_flags || has_twins || matcher.contains("\\u{")
+}
+
+/// Whether an expression is found; none where that takes too long.
+fn is_found(expression: Regex, name: &str) -> Option<bool> {
+    let (sender, receiver) = mpsc::channel();
+    let name = name.to_owned();
+    // A thread cannot be ended; the process soon is.
+    thread::spawn(move || sender.send(expression.find(&name).is_some()));
+    receiver.recv_timeout(PATIENCE).ok()
 }
 
 #[cfg(test)]
@@ -95,17 +131,55 @@ mod tests {
         ] {
             assert_eq!(matches(Some(matcher), "startup"), Fires::No, "{matcher}");
         }
-        for (matcher, seen) in [
-            ("[", false),
-            ("(", false),
-            ("**", false),
-            ("*startup", false),
-            ("(?i)STARTUP", false),
-            ("sta(?=rt)", true),
+        for matcher in [
+            "[",
+            "(",
+            "**",
+            "*startup",
+            "(?i)STARTUP",
+            "start)",
+            "a{2,1}",
+            "start.*+",
+            "(?P<x>s)",
         ] {
-            let told = matches(Some(matcher), "startup");
-            assert_eq!(told, Fires::Unknown, "{matcher}, which the client found {seen}");
+            assert_eq!(matches(Some(matcher), "startup"), Fires::No, "{matcher}");
+            assert!(check(matcher).is_err(), "{matcher}");
         }
+    }
+
+    /// As `new RegExp(…).test("mcp__esxi__powerOff")` answers in Node 20, also where another language reads it otherwise.
+    #[test]
+    fn expressions_are_those_of_javascript() {
+        for (matcher, fires) in [
+            ("mcp__(?!esxi).*", Fires::No),
+            ("mcp__(?=esxi).*", Fires::Yes),
+            ("(?<=mcp__)esxi", Fires::Yes),
+            ("[[:alpha:]]cp", Fires::No),
+            ("[m&&x]cp", Fires::Yes),
+            ("\\Amcp", Fires::No),
+            ("\\u006dcp", Fires::Yes),
+            ("\\x6dcp", Fires::Yes),
+            ("(?<x>m)\\k<x>", Fires::No),
+            ("(m)\\1", Fires::No),
+            ("[]", Fires::No),
+            ("[^]", Fires::Yes),
+            ("mcp__{", Fires::No),
+            ("mcp_{2}", Fires::Yes),
+            ("mcp__\\S+", Fires::Yes),
+            ("mcp_.*", Fires::Yes),
+            ("^mcp$", Fires::No),
+            ("/mcp__.*/", Fires::No),
+            ("mcp__.*__(power|shutdown).*", Fires::Yes),
+            ("(?i:MCP)", Fires::Unknown),
+            ("(?<a>m)|(?<a>n)", Fires::Unknown),
+            ("\\u{6d}cp", Fires::Unknown),
+        ] {
+            assert_eq!(matches(Some(matcher), "mcp__esxi__powerOff"), fires, "{matcher}");
+            assert_eq!(check(matcher), Ok(()), "{matcher}");
+        }
+        assert!(check("mcp__(.*").is_err());
+        let endless = matches(Some("(([a-z]+)+)+[0-9]"), &"a".repeat(64));
+        assert_eq!(endless, Fires::Unknown);
     }
 
     #[test]
