@@ -215,10 +215,7 @@ fn is_ours(handler: &Object<'_>) -> bool {
     Command {
         command: command.value.to_string(),
         args: args.and_then(strings),
-        timeout: None,
-        blocks_on_failure: false,
-        is_async: false,
-        condition: None,
+        ..Command::default()
     }
     .is_ours()
 }

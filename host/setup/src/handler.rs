@@ -1,23 +1,32 @@
 //! One handler under an event: what the harness starts.
 
-use std::path::Path;
+use crate::line::{self, Start};
 
 /// What a hook entry has the harness do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Handler {
     /// Start a program.
     Command(Command),
-    /// Something else, by its `type`: `http`, `mcp_tool`, `prompt`, `agent`.
+    /// Call a tool of an MCP server, for which no `PreToolUse` hook is started.
+    McpTool {
+        /// The server's key.
+        server: String,
+        /// The tool.
+        tool: String,
+    },
+    /// Something else, by its `type`: `http`, `prompt`, `agent`.
     Other(String),
 }
 
 /// A program that the harness starts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Command {
     /// The program's path where there are [`Self::args`], else a line for a shell.
     pub command: String,
     /// Where they stand, also as an empty list, the program is started without a shell.
     pub args: Option<Vec<String>>,
+    /// Which shell reads the line: `bash` or `powershell`.
+    pub shell: Option<String>,
     /// In seconds; the harness then goes on without the hook. 600 where it is not set.
     pub timeout: Option<f64>,
     /// Whether a hook that fails or is timed out blocks the call: `onFailure` is `"block"`. Clients before 2.1.295 do not
@@ -25,34 +34,36 @@ pub struct Command {
     pub blocks_on_failure: bool,
     /// Whether the harness does not wait for it. Such a hook decides nothing.
     pub is_async: bool,
+    /// Whether it runs for the first call of a session only, in clients that honour that here.
+    pub is_once: bool,
     /// A permission rule that narrows the calls for which it runs: `if`.
     pub condition: Option<String>,
 }
 
 impl Command {
-    /// Whether it starts our program as a hook, wherever that lies: in exec form, or as a shell's first word.
+    /// Whether it starts our program as a hook, wherever that lies and whatever stands around it.
     pub fn is_ours(&self) -> bool {
+        self.start().is_some()
+    }
+
+    /// Where it starts our program as a hook, and what stands around that.
+    pub fn start(&self) -> Option<Start> {
         match &self.args {
-            Some(args) => is_our_program(&self.command) && args.first().is_none_or(|verb| verb == "hook"),
-            None => {
-                let line = self.command.trim_start();
-                let (program, rest) = match line.strip_prefix(['"', '\'']) {
-                    Some(quoted) => quoted.split_once(['"', '\'']).unwrap_or((quoted, "")),
-                    None => line.split_once(char::is_whitespace).unwrap_or((line, "")),
-                };
-                is_our_program(program) && rest.split_whitespace().next().is_none_or(|verb| verb == "hook")
+            Some(args) => {
+                let words: Vec<String> = [&self.command].into_iter().chain(args).cloned().collect();
+                line::in_words(&words)
             }
+            None => line::in_line(&self.command),
         }
     }
-}
 
-/// Whether a path ends in the name of our program.
-pub fn is_our_program(path: &str) -> bool {
-    // Both separators: a settings file may be of another system than this one.
-    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    let stem = Path::new(name)
-        .extension()
-        .filter(|extension| extension.eq_ignore_ascii_case("exe"))
-        .map_or(name, |_| &name[..name.len() - ".exe".len()]);
-    stem == "holdpoint"
+    /// The program and its arguments, or the line, as one text.
+    pub fn text(&self) -> String {
+        let args = self.args.iter().flatten().map(String::as_str);
+        [self.command.as_str()]
+            .into_iter()
+            .chain(args)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
 }

@@ -15,10 +15,12 @@ mod event;
 mod handler;
 mod hook;
 mod jsonc;
+mod line;
 mod node;
 mod splice;
 
 pub use crate::edit::{EditError, merge, remove};
 pub use crate::event::Event;
-pub use crate::handler::{Command, Handler, is_our_program};
+pub use crate::handler::{Command, Handler};
 pub use crate::hook::Hook;
+pub use crate::line::{Start, is_our_program};

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use holdpoint_setup::Event;
-use holdpoint_setup::reading::{Content, Drops, Fires, Installation, Level, Skipped, Source, State};
+use holdpoint_setup::reading::{Content, Drops, Fires, Installation, Level, Places, Skipped, Source, State};
 use serde_json::{Value, json};
 
 /// A group whose one hook says who it is.
@@ -36,6 +36,7 @@ fn ran(installation: &Installation) -> Vec<String> {
         .firing(Event::SessionStart, "startup")
         .map(|(_, entry, _)| match &entry.handler {
             holdpoint_setup::Handler::Command(command) => command.command.clone(),
+            holdpoint_setup::Handler::McpTool { .. } => "mcp_tool".to_owned(),
             holdpoint_setup::Handler::Other(kind) => kind.clone(),
         })
         .collect();
@@ -342,8 +343,8 @@ fn variables_for_the_client_switch_hooks_off() {
     let simple = |value: &str| file("user", &json!({"env": {"CLAUDE_CODE_SIMPLE": value}}));
     let managed = file("managed", &json!({}));
     for (value, expected) in [
-        ("1", &[][..]),
-        ("true", &[]),
+        ("1", &["managed"][..]),
+        ("true", &["managed"]),
         ("0", &["managed", "user"]),
         ("no", &["managed", "user"]),
     ] {
@@ -396,4 +397,119 @@ fn an_entry_says_whether_it_runs_for_a_call() {
         ]
     );
     assert_eq!(installation.in_force(Event::PreToolUse).count(), 3);
+}
+
+/// A folder with files in it.
+fn folder(files: &[(&str, Value)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, value) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, value.to_string()).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn plugins_that_are_enabled_bring_their_hooks() {
+    let hooks = |who: &str| json!({"hooks": {"SessionStart": [says(who)]}});
+    let root = folder(&[
+        ("plugins/cache/shop/one/1.0.0/hooks/hooks.json", hooks("one")),
+        ("plugins/cache/shop/off/1.0.0/hooks/hooks.json", hooks("off")),
+        ("elsewhere/hooks/hooks.json", hooks("two")),
+        (
+            "elsewhere/.claude-plugin/plugin.json",
+            json!({"hooks": ["./more.json", hooks("inline")["hooks"]]}),
+        ),
+        ("elsewhere/more.json", hooks("more")),
+        ("beside/hooks/hooks.json", hooks("beside")),
+        ("other-project/hooks/hooks.json", hooks("other project")),
+        (
+            "settings.json",
+            json!({"enabledPlugins": {"one@shop": true, "off@shop": false, "two@shop": true, "gone@shop": true}}),
+        ),
+    ]);
+    let at = |name: &str| root.path().join(name);
+    let registry = json!({"version": 2, "plugins": {"two@shop": [
+        {"scope": "project", "projectPath": "/other", "installPath": at("other-project")},
+        {"scope": "user", "installPath": at("elsewhere")}
+    ]}});
+    std::fs::write(at("plugins/installed_plugins.json"), registry.to_string()).unwrap();
+    let places = Places {
+        user: at("settings.json"),
+        project: at("none.json"),
+        local: at("none.json"),
+        managed: at("managed"),
+    };
+    let read = || Installation::read(&places, Path::new("/project"), &[at("beside")]);
+    assert_eq!(ran(&read()), ["beside", "inline", "more", "one", "two"]);
+    // Managed settings leave only those that they enable themselves.
+    std::fs::create_dir(at("managed")).unwrap();
+    let only = json!({"allowManagedHooksOnly": true, "enabledPlugins": {"one@shop": true}});
+    std::fs::write(at("managed/managed-settings.json"), only.to_string()).unwrap();
+    assert_eq!(ran(&read()), ["one"]);
+    // A project switches one off.
+    std::fs::remove_dir_all(at("managed")).unwrap();
+    std::fs::write(
+        at("none.json"),
+        json!({"enabledPlugins": {"one@shop": false}}).to_string(),
+    )
+    .unwrap();
+    assert_eq!(ran(&read()), ["beside", "inline", "more", "two"]);
+}
+
+#[test]
+fn an_entry_of_ours_that_is_dropped_is_told_from_anothers() {
+    let entry = |command: &str, timeout: Value| json!({"hooks": {"PreToolUse": [{"matcher": "mcp__.*", "hooks": [{"type": "command", "command": command, "timeout": timeout}]}]}});
+    let loses = |settings: &Value| {
+        let installation = judge(&[(Level::User, &settings.to_string())]);
+        let problems = installation.files[0].problems();
+        problems.iter().map(|problem| problem.loses).collect::<Vec<_>>()
+    };
+    for timeout in [json!(0), json!(-1), json!("360"), json!(null)] {
+        assert_eq!(
+            loses(&entry("/opt/holdpoint hook", timeout.clone())),
+            [Some(Event::PreToolUse)],
+            "{timeout}"
+        );
+        assert_eq!(loses(&entry("/opt/other", timeout.clone())), [None], "{timeout}");
+    }
+    let mut group = entry("env A=b /opt/holdpoint hook", json!(360));
+    group["hooks"]["PreToolUse"][0]["matcher"] = json!(1);
+    assert_eq!(loses(&group), [Some(Event::PreToolUse)]);
+    group["hooks"]["PreToolUse"] = group["hooks"]["PreToolUse"][0].take();
+    assert_eq!(loses(&group), [Some(Event::PreToolUse)]);
+}
+
+#[test]
+fn handlers_under_other_events_and_variables_are_read() {
+    let settings = json!({
+        "env": {"A": "user", "B": "user"},
+        "hooks": {"Stop": [{"hooks": [{"type": "mcp_tool", "server": "esxi", "tool": "powerOff"}]}]}
+    });
+    let local = json!({"env": {"B": 1}});
+    let installation = judge(&[
+        (Level::User, &settings.to_string()),
+        (Level::Local, &local.to_string()),
+    ]);
+    let [other] = installation.files[0].settings.others.as_slice() else {
+        panic!()
+    };
+    assert_eq!(
+        (other.event.as_str(), other.at.as_str()),
+        ("Stop", "hooks.Stop[0].hooks[0]")
+    );
+    let tool = holdpoint_setup::Handler::McpTool {
+        server: "esxi".into(),
+        tool: "powerOff".into(),
+    };
+    assert_eq!(other.handler, tool);
+    let variables: Vec<_> = installation.environment().into_iter().collect();
+    assert_eq!(
+        variables,
+        [
+            ("A".to_owned(), "user".to_owned()),
+            ("B".to_owned(), "1".to_owned())
+        ]
+    );
 }

@@ -52,7 +52,7 @@ pub(super) fn read(path: &Path, places: &Places) -> Result<Migration, InitError>
                         timeout: command.timeout,
                     })
             }
-            Handler::Other(_) => None,
+            Handler::McpTool { .. } | Handler::Other(_) => None,
         })
         .collect();
     let variable = |name: &str| {

@@ -1,9 +1,11 @@
 //! All settings files together: which hooks run.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use super::Fires;
-use super::places::{Content, Level, Source};
+use super::places::{Content, Level, Places, Source};
+use super::plugins;
 use super::settings::{self, Entry, Problem, Settings, Skipped};
 use crate::Event;
 
@@ -52,6 +54,41 @@ impl File {
 }
 
 impl Installation {
+    /// Reads the settings files and the hooks of the plugins that they enable, and of those in `beside`, which a client is
+    /// started with.
+    pub fn read(places: &Places, project: &Path, beside: &[PathBuf]) -> Self {
+        let sources = places.read();
+        let directory = places.user.parent().unwrap_or(Path::new(""));
+        let said: Vec<_> = Self::judge(sources.clone())
+            .files
+            .into_iter()
+            .map(|file| (file.level, file.settings.plugins))
+            .collect();
+        let enabled = plugins::enabled(&said)
+            .into_iter()
+            .filter_map(|(id, is_managed)| {
+                let level = if is_managed {
+                    Level::ManagedPlugin
+                } else {
+                    Level::Plugin
+                };
+                Some((plugins::folder(directory, &id, project)?, level))
+            });
+        let beside = beside.iter().map(|folder| (folder.clone(), Level::Plugin));
+        let hooks = enabled
+            .chain(beside)
+            .flat_map(|(folder, level)| plugins::hooks_of(&folder, level));
+        Self::judge(hooks.chain(sources).collect())
+    }
+
+    /// The variables that the client sets for itself and hands on to its hooks; the last file that sets one wins.
+    pub fn environment(&self) -> BTreeMap<String, String> {
+        let counting = self.files.iter().filter(|file| !file.level.is_of_a_plugin());
+        counting
+            .flat_map(|file| file.settings.environment.clone())
+            .collect()
+    }
+
     /// Judges what was read. The order of the sources is the order in which they count.
     pub fn judge(sources: Vec<Source>) -> Self {
         let mut files: Vec<File> = sources.into_iter().map(read).collect();
@@ -99,7 +136,7 @@ fn read(source: Source) -> File {
         Content::Unreadable(cause) => Err(State::Unreadable(cause)),
         Content::Bytes(bytes) => {
             let read = match level {
-                Level::Plugin => settings::read_plugin(&bytes),
+                Level::Plugin | Level::ManagedPlugin => settings::read_plugin(&bytes),
                 _ => settings::read(&bytes, level),
             };
             read.map_err(|skipped| match skipped {
@@ -146,7 +183,7 @@ fn off(file: &File, all: &[File]) -> Option<String> {
             }
         }
     }
-    if file.level.is_managed() {
+    if file.level.is_managed() || file.level == Level::ManagedPlugin {
         return None;
     }
     if let Some((true, path)) = last_of(|settings| settings.managed_hooks_only, &mut managed()) {
@@ -161,7 +198,7 @@ fn off(file: &File, all: &[File]) -> Option<String> {
 }
 
 /// Variables for the client in the user's file and in managed ones count when it starts; a project's came too late, or for
-/// a trusted folder only.
+/// a trusted folder only. Neither keeps managed hooks from running, from 2.1.281 on.
 fn switched_off_by_variable(file: &File, all: &[File]) -> Option<String> {
     let setting = |name: &str| {
         all.iter()
@@ -176,10 +213,10 @@ fn switched_off_by_variable(file: &File, all: &[File]) -> Option<String> {
             })
             .map(|other| format!("{} sets {name} for the client", other.path.display()))
     };
-    setting("CLAUDE_CODE_SIMPLE").or_else(|| {
-        let safe = setting("CLAUDE_CODE_SAFE_MODE");
-        safe.filter(|_| !file.level.is_managed())
-    })
+    if file.level.is_managed() {
+        return None;
+    }
+    setting("CLAUDE_CODE_SIMPLE").or_else(|| setting("CLAUDE_CODE_SAFE_MODE"))
 }
 
 fn is_on(value: &str) -> bool {

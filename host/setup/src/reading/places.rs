@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 pub enum Level {
     /// A plugin's `hooks/hooks.json`.
     Plugin,
+    /// The same of a plugin that managed settings enable.
+    ManagedPlugin,
     /// The user's, in every project.
     User,
     /// The project's, shared with everybody who works on it.
@@ -22,6 +24,11 @@ pub enum Level {
 }
 
 impl Level {
+    /// Whether a plugin brings it.
+    pub const fn is_of_a_plugin(self) -> bool {
+        matches!(self, Self::Plugin | Self::ManagedPlugin)
+    }
+
     /// Whether only an administrator can have written it.
     pub const fn is_managed(self) -> bool {
         matches!(self, Self::Managed | Self::DropIn)
@@ -30,7 +37,7 @@ impl Level {
     /// One word for it.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Plugin => "plugin",
+            Self::Plugin | Self::ManagedPlugin => "plugin",
             Self::User => "user",
             Self::Project => "project",
             Self::Local => "local",
@@ -129,7 +136,7 @@ impl Places {
     }
 }
 
-fn source(level: Level, path: PathBuf) -> Source {
+pub(super) fn source(level: Level, path: PathBuf) -> Source {
     let content = match fs::read(&path) {
         Ok(bytes) => Content::Bytes(bytes),
         Err(error)

@@ -213,5 +213,6 @@ fn problem(at: String, kind: &str) -> Problem {
         at,
         says: format!("has to be {kind}"),
         drops: Drops::File,
+        loses: None,
     }
 }

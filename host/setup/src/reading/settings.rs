@@ -20,8 +20,12 @@ pub struct Settings {
     pub plugin_hooks_only: bool,
     /// Variables that the client sets for itself.
     pub environment: BTreeMap<String, String>,
+    /// Plugins that are switched on or off, by `name@marketplace`: `enabledPlugins`.
+    pub plugins: BTreeMap<String, bool>,
     /// The handlers under our events, in the file's order.
     pub entries: Vec<Entry>,
+    /// The handlers under other events.
+    pub others: Vec<Other>,
     /// What the client does not take.
     pub problems: Vec<Problem>,
 }
@@ -74,6 +78,19 @@ impl Entry {
     }
 }
 
+/// One handler under an event that is none of ours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Other {
+    /// The event's name.
+    pub event: String,
+    /// The group's matcher.
+    pub matcher: Option<String>,
+    /// Where it stands in the file.
+    pub at: String,
+    /// What is done.
+    pub handler: Handler,
+}
+
 /// Something that the client does not take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -83,6 +100,8 @@ pub struct Problem {
     pub says: String,
     /// How much goes with it.
     pub drops: Drops,
+    /// The event of ours whose entry of ours goes with it.
+    pub loses: Option<Event>,
 }
 
 /// How much of a file goes with a mistake. Claude Code 2.1.332 drops what is said here; clients up to 2.1.233, at least,
@@ -189,6 +208,14 @@ pub fn read(bytes: &[u8], level: Level) -> Result<Settings, Skipped> {
             })
             .collect();
     }
+    if let Some(Value::Object(plugins)) = object.get("enabledPlugins") {
+        // A list of versions switches a plugin on, too.
+        let is_on = |value: &Value| !matches!(value, Value::Bool(false) | Value::Null);
+        settings.plugins = plugins
+            .iter()
+            .map(|(name, value)| (name.clone(), is_on(value)))
+            .collect();
+    }
     settings.read_hooks(object.get("hooks"));
     Ok(settings)
 }
@@ -231,10 +258,15 @@ fn is_with_comments(text: &str) -> bool {
 
 impl Settings {
     fn problem(&mut self, at: &str, says: &str, drops: Drops) {
+        self.loss(at, says, drops, None);
+    }
+
+    fn loss(&mut self, at: &str, says: &str, drops: Drops, loses: Option<Event>) {
         self.problems.push(Problem {
             at: at.to_owned(),
             says: says.to_owned(),
             drops,
+            loses,
         });
     }
 
@@ -257,47 +289,89 @@ impl Settings {
             match groups {
                 Value::Array(groups) => {
                     for (group, value) in groups.iter().enumerate() {
-                        self.read_group(Event::named(name), group, value, &format!("{at}[{group}]"));
+                        self.read_group(name, group, value, &format!("{at}[{group}]"));
                     }
                 }
-                _ => self.problem(&at, "has to be a list of groups", Drops::Event),
+                _ => {
+                    let loses = Event::named(name).filter(|_| names_us(groups));
+                    self.loss(&at, "has to be a list of groups", Drops::Event, loses);
+                }
             }
         }
     }
 
-    fn read_group(&mut self, event: Option<Event>, group: usize, value: &Value, at: &str) {
+    fn read_group(&mut self, name: &str, group: usize, value: &Value, at: &str) {
+        let event = Event::named(name);
+        let loses = event.filter(|_| names_us(value));
         let Value::Object(fields) = value else {
-            return self.problem(at, "has to be an object with a list of hooks", Drops::Group);
+            return self.loss(
+                at,
+                "has to be an object with a list of hooks",
+                Drops::Group,
+                loses,
+            );
         };
         let matcher = match fields.get("matcher") {
             None => None,
             Some(Value::String(matcher)) => Some(matcher.clone()),
-            Some(_) => return self.problem(&format!("{at}.matcher"), "has to be a string", Drops::Group),
+            Some(_) => {
+                return self.loss(
+                    &format!("{at}.matcher"),
+                    "has to be a string",
+                    Drops::Group,
+                    loses,
+                );
+            }
         };
         let Some(Value::Array(handlers)) = fields.get("hooks") else {
-            return self.problem(
-                &format!("{at}.hooks"),
-                "has to be there, and a list",
-                Drops::Group,
-            );
+            let says = "has to be there, and a list";
+            return self.loss(&format!("{at}.hooks"), says, Drops::Group, loses);
         };
         for (position, value) in handlers.iter().enumerate() {
             let at = format!("{at}.hooks[{position}]");
             match handler(value) {
-                Err((key, says)) => self.problem(&format!("{at}{key}"), says, Drops::Handler),
-                Ok(handler) => {
-                    if let Some(event) = event {
-                        self.entries.push(Entry {
-                            event,
-                            matcher: matcher.clone(),
-                            group,
-                            position,
-                            handler,
-                        });
-                    }
+                Err((key, says)) => {
+                    let loses = event.filter(|_| names_us(value));
+                    self.loss(&format!("{at}{key}"), says, Drops::Handler, loses);
                 }
+                Ok(handler) => match event {
+                    Some(event) => self.entries.push(Entry {
+                        event,
+                        matcher: matcher.clone(),
+                        group,
+                        position,
+                        handler,
+                    }),
+                    None => self.others.push(Other {
+                        event: name.to_owned(),
+                        matcher: matcher.clone(),
+                        at,
+                        handler,
+                    }),
+                },
             }
         }
+    }
+}
+
+/// Whether a handler of ours stands in what the client does not take.
+fn names_us(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) if fields.get("command").is_some_and(Value::is_string) => {
+            let args = fields.get("args").and_then(Value::as_array);
+            let strings =
+                |all: &Vec<Value>| all.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            let line = fields["command"].as_str().unwrap_or_default();
+            Command {
+                command: line.to_owned(),
+                args: args.map(strings),
+                ..Command::default()
+            }
+            .is_ours()
+        }
+        Value::Object(fields) => fields.values().any(names_us),
+        Value::Array(values) => values.iter().any(names_us),
+        _ => false,
     }
 }
 
@@ -340,7 +414,20 @@ fn handler(value: &Value) -> Result<Handler, Wrong> {
     }
     match fields.get("type").and_then(Value::as_str) {
         Some("command") => command(fields).map(Handler::Command),
-        Some(kind @ ("http" | "mcp_tool" | "prompt" | "agent")) => Ok(Handler::Other(kind.to_owned())),
+        Some("mcp_tool") => {
+            let word = |key: &str| {
+                fields
+                    .get(key)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            Ok(Handler::McpTool {
+                server: word("server"),
+                tool: word("tool"),
+            })
+        }
+        Some(kind @ ("http" | "prompt" | "agent")) => Ok(Handler::Other(kind.to_owned())),
         _ => Err((".type", "has to be command, http, mcp_tool, prompt or agent")),
     }
 }
@@ -353,9 +440,11 @@ fn command(fields: &Map<String, Value>) -> Result<Command, Wrong> {
     Ok(Command {
         command: line.to_owned(),
         args: fields.get("args").and_then(Value::as_array).map(strings),
+        shell: fields.get("shell").and_then(Value::as_str).map(str::to_owned),
         timeout: fields.get("timeout").and_then(Value::as_f64),
         blocks_on_failure: fields.get("onFailure").is_some_and(|word| word == "block"),
         is_async: flag("async") || flag("asyncRewake"),
+        is_once: flag("once"),
         condition: fields.get("if").and_then(Value::as_str).map(str::to_owned),
     })
 }

@@ -1,0 +1,390 @@
+//! A command line as a harness starts it: where our program stands in it, and what is put around it.
+//!
+//! People put other programs in front of a hook (`env`, `nice`, `sudo`, `timeout`) and shell operators behind it. Such an
+//! entry is still ours: whether it guards is judged by running it, and what stands around our program is read here. Only
+//! what is needed for that is read of a shell's language; a construct that is not known is passed over.
+
+/// Programs and words of a shell that start the program that is named after them.
+const STARTERS: [&str; 36] = [
+    "!",
+    "{",
+    "bash",
+    "builtin",
+    "busybox",
+    "chroot",
+    "chrt",
+    "command",
+    "dash",
+    "do",
+    "doas",
+    "else",
+    "env",
+    "eval",
+    "exec",
+    "firejail",
+    "flock",
+    "if",
+    "ionice",
+    "ksh",
+    "nice",
+    "nohup",
+    "numactl",
+    "runuser",
+    "setsid",
+    "sh",
+    "stdbuf",
+    "strace",
+    "su",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "then",
+    "time",
+    "timeout",
+    "zsh",
+];
+/// How deep a line may stand in another: `sh -c "sh -c '…'"`.
+const DEEPEST: usize = 4;
+
+/// Our program in a command line.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Start {
+    /// The word that names it, without quotes; variables in it are not replaced.
+    pub program: String,
+    /// The words after it, up to the end of the command.
+    pub args: Vec<String>,
+    /// The variables that are set for it in the line.
+    pub environment: Vec<(String, String)>,
+    /// After this many seconds a `timeout` in front of it ends it.
+    pub limit: Option<f64>,
+    /// Whether anything else stands in the line.
+    pub is_wrapped: bool,
+}
+
+/// Our program, started as a hook by this line of a shell's.
+pub(crate) fn in_line(line: &str) -> Option<Start> {
+    within(line, 0)
+}
+
+/// Our program, started as a hook by these words.
+pub(crate) fn in_words(words: &[String]) -> Option<Start> {
+    in_command(words, 0)
+}
+
+fn within(line: &str, depth: usize) -> Option<Start> {
+    let (commands, is_redirected) = commands(line);
+    let mut found = commands.iter().find_map(|words| in_command(words, depth))?;
+    found.is_wrapped |= is_redirected || commands.len() > 1 || ends_in_background(line);
+    Some(found)
+}
+
+fn ends_in_background(line: &str) -> bool {
+    line.trim_end().ends_with('&')
+}
+
+fn in_command(words: &[String], depth: usize) -> Option<Start> {
+    let first = words.iter().position(|word| assignment(word).is_none())?;
+    let is_started = |position: usize| position == first || STARTERS.contains(&name(&words[first]));
+    for (position, word) in words.iter().enumerate().skip(first) {
+        let is_program = is_our_program(word) || substituted(word).is_some_and(is_our_program);
+        let is_hook = match words.get(position + 1) {
+            None => is_started(position),
+            Some(next) => next == "hook" || (next.starts_with('-') && is_started(position)),
+        };
+        if is_program && is_hook {
+            return Some(Start {
+                program: substituted(word).unwrap_or(word).to_owned(),
+                args: words[position + 1..].to_vec(),
+                environment: words[..position]
+                    .iter()
+                    .filter_map(|word| assignment(word))
+                    .collect(),
+                limit: limit(&words[..position]),
+                is_wrapped: position > 0,
+            });
+        }
+        let holds_a_line =
+            position > first && is_started(position) && word.contains("holdpoint") && !is_program;
+        if holds_a_line
+            && depth < DEEPEST
+            && let Some(mut found) = within(word, depth + 1)
+        {
+            found
+                .environment
+                .extend(words[..position].iter().filter_map(|word| assignment(word)));
+            found.limit = found.limit.or_else(|| limit(&words[..position]));
+            found.is_wrapped = true;
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// What a command substitution would print, where it looks our program up: `$(command -v holdpoint)`.
+fn substituted(word: &str) -> Option<&str> {
+    let inner = word.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
+    let inner = inner.or_else(|| word.strip_prefix('`')?.strip_suffix('`'))?;
+    inner.split_whitespace().last()
+}
+
+/// Whether a path ends in the name of our program.
+pub fn is_our_program(path: &str) -> bool {
+    let name = name(path);
+    let is_program_of_windows = name.len() > 4 && name.is_char_boundary(name.len() - 4) && {
+        let (stem, extension) = name.split_at(name.len() - 4);
+        stem == "holdpoint" && extension.eq_ignore_ascii_case(".exe")
+    };
+    name == "holdpoint" || is_program_of_windows
+}
+
+/// The last part of a path. Both separators count: a settings file may be of another system than this one.
+fn name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// `NAME=VALUE`.
+fn assignment(word: &str) -> Option<(String, String)> {
+    let (name, value) = word.split_once('=')?;
+    let is_name = |(position, letter): (usize, char)| {
+        letter == '_' || letter.is_ascii_alphabetic() || (position > 0 && letter.is_ascii_digit())
+    };
+    let named = !name.is_empty() && name.chars().enumerate().all(is_name);
+    named.then(|| (name.to_owned(), value.to_owned()))
+}
+
+/// How long a `timeout` among these words gives what follows them, in seconds.
+fn limit(words: &[String]) -> Option<f64> {
+    let at = words.iter().position(|word| name(word) == "timeout")?;
+    let mut rest = words[at + 1..].iter();
+    while let Some(word) = rest.next() {
+        match word.as_str() {
+            "-k" | "--kill-after" | "-s" | "--signal" => drop(rest.next()),
+            option if option.starts_with('-') => {}
+            duration => return seconds(duration),
+        }
+    }
+    None
+}
+
+/// A duration as `timeout` takes it; 0 is none.
+fn seconds(duration: &str) -> Option<f64> {
+    let (number, unit) = match duration.strip_suffix(['s', 'm', 'h', 'd']) {
+        Some(number) => (number, &duration[number.len()..]),
+        None => (duration, "s"),
+    };
+    let factor = match unit {
+        "m" => 60.0,
+        "h" => 3_600.0,
+        "d" => 86_400.0,
+        _ => 1.0,
+    };
+    let seconds = number.parse::<f64>().ok()? * factor;
+    (seconds > 0.0).then_some(seconds)
+}
+
+/// The simple commands of a line, each in words, and whether anything is redirected.
+fn commands(line: &str) -> (Vec<Vec<String>>, bool) {
+    let mut reader = Reader {
+        commands: vec![Vec::new()],
+        word: None,
+        is_redirected: false,
+        awaits_target: false,
+    };
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' => reader.part(&until(&mut letters, '\'', false)),
+            '"' => reader.part(&until(&mut letters, '"', true)),
+            '`' => reader.part(&format!("`{}`", until(&mut letters, '`', false))),
+            '$' if letters.peek() == Some(&'(') => {
+                letters.next();
+                reader.part(&format!("$({})", until(&mut letters, ')', false)));
+            }
+            '\\' => match letters.peek() {
+                Some('\n') => drop(letters.next()),
+                // A backslash in front of a letter is more likely a separator of Windows than an escape.
+                Some(next) if !next.is_alphanumeric() => {
+                    reader.part(&next.to_string());
+                    letters.next();
+                }
+                _ => reader.part("\\"),
+            },
+            '#' if reader.word.is_none() => {
+                while letters.peek().is_some_and(|next| *next != '\n') {
+                    letters.next();
+                }
+            }
+            '>' | '<' => {
+                reader.redirect();
+                while letters
+                    .peek()
+                    .is_some_and(|next| matches!(next, '>' | '<' | '&' | '|'))
+                {
+                    letters.next();
+                }
+            }
+            '&' if letters.peek() == Some(&'>') => {}
+            ';' | '&' | '|' | '\n' | '(' | ')' => reader.end_command(),
+            letter if letter.is_whitespace() => reader.end_word(),
+            letter => reader.part(letter.encode_utf8(&mut [0; 4])),
+        }
+    }
+    reader.end_command();
+    reader.commands.retain(|words| !words.is_empty());
+    (reader.commands, reader.is_redirected)
+}
+
+/// What stands before the closing sign.
+fn until(letters: &mut std::iter::Peekable<std::str::Chars<'_>>, close: char, escapes: bool) -> String {
+    let mut text = String::new();
+    while let Some(letter) = letters.next() {
+        if letter == close {
+            break;
+        }
+        let is_escape =
+            escapes && letter == '\\' && letters.peek().is_some_and(|next| "\"\\$`".contains(*next));
+        text.push(if is_escape {
+            letters.next().unwrap_or(letter)
+        } else {
+            letter
+        });
+    }
+    text
+}
+
+struct Reader {
+    commands: Vec<Vec<String>>,
+    word: Option<String>,
+    is_redirected: bool,
+    /// Whether the next word is a file that something is redirected to.
+    awaits_target: bool,
+}
+
+impl Reader {
+    fn part(&mut self, text: &str) {
+        self.word.get_or_insert_default().push_str(text);
+    }
+
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        if std::mem::take(&mut self.awaits_target) {
+            return;
+        }
+        if let Some(command) = self.commands.last_mut() {
+            command.push(word);
+        }
+    }
+
+    fn end_command(&mut self) {
+        self.end_word();
+        self.awaits_target = false;
+        self.commands.push(Vec::new());
+    }
+
+    fn redirect(&mut self) {
+        // The number of a stream in front of the sign is no word.
+        if self
+            .word
+            .as_deref()
+            .is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            self.word = None;
+        }
+        self.end_word();
+        (self.is_redirected, self.awaits_target) = (true, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_program_is_found_whatever_stands_around_it() {
+        for (line, program, wrapped) in [
+            ("/opt/holdpoint hook", "/opt/holdpoint", false),
+            ("holdpoint", "holdpoint", false),
+            (
+                "'/opt/my tools/holdpoint' hook --config '/a b'",
+                "/opt/my tools/holdpoint",
+                false,
+            ),
+            (r"C:\tools\holdpoint.EXE hook", r"C:\tools\holdpoint.EXE", false),
+            (
+                "$HOME/.cargo/bin/holdpoint hook",
+                "$HOME/.cargo/bin/holdpoint",
+                false,
+            ),
+            ("HOLDPOINT_CONFIG=/x /opt/holdpoint hook", "/opt/holdpoint", true),
+            ("env A=b /opt/holdpoint hook", "/opt/holdpoint", true),
+            ("nice -n 5 /opt/holdpoint", "/opt/holdpoint", true),
+            ("sudo -u guard /opt/holdpoint hook", "/opt/holdpoint", true),
+            ("timeout -k 1 5 /opt/holdpoint hook", "/opt/holdpoint", true),
+            ("/usr/local/bin/trace /opt/holdpoint hook", "/opt/holdpoint", true),
+            ("sh -c '/opt/holdpoint hook || true'", "/opt/holdpoint", true),
+            (
+                r#"bash -lc "sh -c '/opt/holdpoint hook'""#,
+                "/opt/holdpoint",
+                true,
+            ),
+            ("cd /tmp && exec /opt/holdpoint hook", "/opt/holdpoint", true),
+            ("/opt/holdpoint hook || true", "/opt/holdpoint", true),
+            ("/opt/holdpoint hook; exit 0", "/opt/holdpoint", true),
+            ("/opt/holdpoint hook | cat", "/opt/holdpoint", true),
+            ("/opt/holdpoint hook &", "/opt/holdpoint", true),
+            ("/opt/holdpoint hook >/dev/null 2>&1", "/opt/holdpoint", true),
+            ("/opt/holdpoint hook 2> /tmp/log", "/opt/holdpoint", true),
+            ("if true; then /opt/holdpoint hook; fi", "/opt/holdpoint", true),
+            ("{ /opt/holdpoint hook; }", "/opt/holdpoint", true),
+            ("(/opt/holdpoint hook)", "/opt/holdpoint", false),
+            ("$(command -v holdpoint) hook", "holdpoint", false),
+            ("cat | /opt/holdpoint", "/opt/holdpoint", true),
+        ] {
+            let found = in_line(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!(
+                (found.program.as_str(), found.is_wrapped),
+                (program, wrapped),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn talk_of_our_program_does_not_start_it() {
+        for line in [
+            "",
+            "echo holdpoint",
+            "logger -t holdpoint started",
+            "systemctl status holdpoint",
+            "/opt/holdpoint status",
+            "/opt/holdpoint session record",
+            "/opt/holdpointer hook",
+            "cat /var/log/holdpoint",
+            "true # /opt/holdpoint hook",
+            "true > /opt/holdpoint",
+            "env A=/opt/holdpoint true",
+        ] {
+            assert_eq!(in_line(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_set_for_it_and_how_long_it_has_is_read() {
+        let found =
+            in_line("HOLDPOINT_CONFIG='/a b' timeout -s KILL 2m env X=1 /opt/holdpoint hook --config /c")
+                .unwrap();
+        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            found.environment,
+            [set("HOLDPOINT_CONFIG", "/a b"), set("X", "1")]
+        );
+        assert_eq!(
+            (found.limit, found.args.as_slice()),
+            (Some(120.0), &["hook", "--config", "/c"].map(str::to_owned)[..])
+        );
+        assert_eq!(in_line("timeout 0 holdpoint").unwrap().limit, None);
+        let words = ["/usr/bin/timeout", "5", "sh", "-c", "A=b holdpoint hook"].map(str::to_owned);
+        let found = in_words(&words).unwrap();
+        assert_eq!((found.limit, found.environment), (Some(5.0), vec![set("A", "b")]));
+    }
+}
