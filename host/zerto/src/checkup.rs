@@ -7,8 +7,11 @@ use tokio::time::Instant;
 use crate::Zvm;
 use crate::certificate::Certificate;
 use crate::error::Error;
-use crate::model::{SiteState, VpgState};
+use crate::journal;
+use crate::model::{SiteState, VmRow, VpgState};
 
+/// How far back a journal is read whose checkpoints are far apart.
+const FAR_BACK: time::Duration = time::Duration::hours(2);
 /// No VPG has this identifier, so an insert that names it inserts nothing.
 const NO_VPG: &str = "00000000-0000-0000-0000-000000000000";
 /// The tag of that insert, in case a ZVM writes down what was asked of it.
@@ -82,6 +85,34 @@ impl Zvm {
     /// All of [`Error`].
     pub async fn vpgs(&self) -> Result<Vec<VpgState>, Error> {
         self.ask(self.api.vpgs()).await
+    }
+
+    /// The rows of all VMs that these credentials may see.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`] but [`Error::NotFound`].
+    pub async fn vms(&self) -> Result<Vec<VmRow>, Error> {
+        // What the ZVM does anyway: a filter that filters nothing.
+        self.look_up(("includeMountedVms", "true"), &[]).await
+    }
+
+    /// As [`Zvm::cadence`], and told from the last two hours where ten minutes hold too few checkpoints for that.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn long_cadence(&self, vpg: &str) -> Result<Option<Duration>, Error> {
+        if let Some(cadence) = self.cadence(vpg).await? {
+            return Ok(Some(cadence));
+        }
+        let journal = self
+            .ask(async {
+                let time = self.clock().await?.at(Instant::now()) - FAR_BACK;
+                self.api.journal(vpg, &journal::start_date(time)).await
+            })
+            .await?;
+        Ok(journal::cadence(&journal))
     }
 
     /// Whether these credentials may insert a checkpoint, told from an insert into a VPG that does not exist: who may
