@@ -20,7 +20,8 @@ impl ExitCode {
     pub const FAILED: Self = Self(3);
     /// `doctor` found something that works less well than it should, or not for long. Never a hook's.
     pub const CAUTION: Self = Self(4);
-    /// `doctor` found that calls get past the guard, or that every change is denied. Never a hook's.
+    /// `doctor` found that calls get past the guard, or that every change is denied; `status`, that calls get past it. Never
+    /// a hook's.
     pub const BROKEN: Self = Self(5);
 
     /// The number that the operating system gets.

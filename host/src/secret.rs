@@ -1,6 +1,5 @@
 //! Where the password or the client's secret comes from. It is read as late as possible, and shown nowhere.
 
-use std::env;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -29,7 +28,7 @@ const KEYRING_SERVICE: &str = "holdpoint";
 /// Unauthorized, where it is not there or may be read by others.
 pub(crate) fn read(config: &config::Zerto, deadline: Instant) -> Result<Secret, Error> {
     if let Some(name) = &config.secret_env {
-        let value = env::var(name).ok().filter(|value| !value.is_empty());
+        let value = crate::environment::var(name).filter(|value| !value.is_empty());
         return value.map(Secret::new).ok_or_else(|| {
             Error::Unauthorized(format!(
                 "the environment variable {name}, which zerto.secret_env names, is not set"

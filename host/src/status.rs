@@ -7,7 +7,7 @@ use holdpoint_artifact::UtcTime;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::doctor::{self, Examination, Finding, Options, Severity, own};
+use crate::doctor::{self, Examination, Finding, Options, Severity, Starts, own};
 use crate::history::{Backwards, Decision};
 use crate::policy::load;
 use crate::terminal::{Cell, Table, Terminal, Tone};
@@ -41,7 +41,7 @@ pub struct Status {
     pub checkpoints: Vec<Machine>,
     /// Whether the log was too long to be read back for a whole day.
     pub cut: bool,
-    /// What is not as it should be. Nothing was started and nobody was asked for it: `doctor` does that.
+    /// What is not as it should be, as far as the hook itself tells: `doctor` looks further.
     pub findings: Vec<Finding>,
 }
 
@@ -70,18 +70,18 @@ pub struct Machine {
 }
 
 impl Status {
-    /// Looks at what there is, without starting anything or asking anybody.
+    /// Looks at what there is, and plays two known calls through the hook. Nobody else is started or asked.
     pub fn gather(options: &Options) -> Self {
         let Examination { findings, config, .. } = doctor::examine(&Options {
             offline: true,
-            still: true,
+            starts: Starts::Hook,
             ..options.clone()
         });
         let usable = config.as_ref().ok();
         let defaults = Config::default();
         let log = usable.unwrap_or(&defaults).log.open().ok();
         let mut status = Self {
-            armed: !findings.iter().any(lets_past),
+            armed: !findings.iter().any(|finding| finding.lets_past),
             version: env!("CARGO_PKG_VERSION"),
             policy: usable
                 .and_then(|config| load(&config.policy).ok())
@@ -239,14 +239,6 @@ impl Status {
         }
         table
     }
-}
-
-/// Whether a finding means that calls run unjudged, and not that they are all denied.
-fn lets_past(finding: &Finding) -> bool {
-    finding.severity == Severity::Broken
-        && ["hook.", "settings.", "client.", "liveness"]
-            .iter()
-            .any(|matter| finding.check.starts_with(matter))
 }
 
 impl Shown {

@@ -3,7 +3,6 @@
 mod keep;
 mod share;
 
-use std::env;
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -13,6 +12,7 @@ use holdpoint_zerto as zvm;
 use tokio::runtime::Runtime;
 
 use crate::config::{self, LoginKind};
+use crate::environment;
 use crate::private;
 use crate::record::{Record, ZertoTimes};
 use crate::runtime::capabilities::{
@@ -291,7 +291,7 @@ pub(crate) fn trust(config: &config::Zerto) -> Result<zvm::Trust, Error> {
         }
         (None, None, true) => match SYSTEM_TRUST_VARIABLES
             .iter()
-            .find(|name| env::var_os(name).is_some())
+            .find(|name| environment::var_os(name).is_some())
         {
             None => zvm::Trust::System,
             Some(name) => {

@@ -280,7 +280,7 @@ fn hooks_that_are_missing_or_off_are_found() {
             "permissions.allow",
         ),
         case(
-            |installed| installed.gate()["timeout"] = json!("360"),
+            |installed| installed.settings["hooks"]["PostToolUse"][0]["hooks"][0]["timeout"] = json!("360"),
             "settings.schema",
             "caution",
             "timeout",
@@ -532,6 +532,42 @@ fn zvms_that_would_not_do_are_found() {
             "zvm.vpg",
             "caution",
             "VPG ILL",
+        ),
+        of_zvm(
+            "[[vpgs]]\nname = 'SLOW'\ncadence_ms = 400000\nvms = [{ name = 'a' }]",
+            "zvm.cadence",
+            "broken",
+            "VPG SLOW has a checkpoint every 400 s",
+        ),
+        of_zvm(
+            "[[vpgs]]\nname = 'SLOW'\ncadence_ms = 250000\nvms = [{ name = 'a' }]",
+            "zvm.cadence",
+            "caution",
+            "VPG SLOW",
+        ),
+        case(
+            |installed| installed.world.configure("zerto.longest_wait_seconds = 4"),
+            "zvm.cadence",
+            "broken",
+            "every 5 s",
+        ),
+        case(
+            |installed| installed.world.configure("deadline_seconds = 9"),
+            "zvm.cadence",
+            "broken",
+            "every 5 s",
+        ),
+        of_zvm(
+            "[[vpgs]]\nname = 'A'\nvms = [{ name = 'a', direction = 'recovered-here' }]",
+            "zvm.site",
+            "caution",
+            "recovery site: all 1 VMs",
+        ),
+        of_zvm(
+            "[[vpgs]]\nname = 'A'\nvms = [{ name = 'a', direction = 'recovered-here' }]\n[[vpgs]]\nname = 'B'\nvms = [{ name = 'b' }]",
+            "zvm.site",
+            "notice",
+            "1 of the 2 VMs",
         ),
         of_zvm("vpgs = []", "zvm.vpgs", "caution", "no VPG"),
         of_zvm(

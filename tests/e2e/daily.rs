@@ -133,7 +133,7 @@ fn a_person_reads_the_explanation_in_lines() {
 fn the_status_tells_what_was_decided_and_captured_lately() {
     let world = World::with_zvm(HEALTHY);
     let nothing = run_with(&world, &["status"], "");
-    assert_eq!(nothing.code, Some(0), "{nothing:?}");
+    assert_eq!(nothing.code, Some(5), "{nothing:?}");
     assert!(
         nothing.stdout.contains("NOT ARMED"),
         "no hook is installed: {}",

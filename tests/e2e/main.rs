@@ -9,6 +9,8 @@ mod authors;
 #[cfg(unix)]
 mod broken;
 #[cfg(unix)]
+mod broken_entries;
+#[cfg(unix)]
 mod broken_records;
 #[cfg(unix)]
 mod cases;

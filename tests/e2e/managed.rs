@@ -5,13 +5,19 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::HOLDPOINT;
-use crate::support::{Outcome, World, before, run};
+use crate::support::{Outcome, World, before, chmod, run};
 
-/// Runs a script in which `/etc` is empty and may be written; none where this user may not mount.
+/// The program, where an administrator puts it.
+const PROGRAM: &str = "/usr/local/bin/holdpoint";
+
+/// Runs a script in which `/etc` is empty and may be written, and the program lies in `/usr/local/bin`; none where this user
+/// may not mount.
 fn with_an_empty_etc(world: &World, script: &str) -> Option<Outcome> {
     let within = |script: &str| {
         let script = format!(
-            "mount -t tmpfs -o mode=755 tmpfs /etc && echo 127.0.0.1 localhost > /etc/hosts && exec sh -ec '{script}'"
+            "mount -t tmpfs -o mode=755 tmpfs /etc && echo 127.0.0.1 localhost > /etc/hosts && \
+             mount -t tmpfs -o mode=755 tmpfs /usr/local/bin && cp {HOLDPOINT} /usr/local/bin/holdpoint && \
+             exec sh -ec '{script}'"
         );
         let mut command: Command = world.command("/usr/bin/unshare");
         command.args(["--mount", "/bin/sh", "-c", &script]);
@@ -52,14 +58,14 @@ fn a_machines_installation_guards_a_user_who_wants_it_looser() {
     );
     world.write_private("unknown", &before("mcp__nobody__knows", json!({})).to_string());
     let script = format!(
-        "{HOLDPOINT} init --level managed --url {url} --username admin --secret-file {password} --ca-file {ca}\n\
+        "{PROGRAM} init --level managed --url {url} --username admin --secret-file {password} --ca-file {ca}\n\
          echo \"== modes\"; stat -c %a /etc/holdpoint/config.toml /etc/claude-code/managed-settings.json\n\
          echo \"== settings\"; cat /etc/claude-code/managed-settings.json; echo; echo \"==\"\n\
-         echo \"== change\"; {HOLDPOINT} hook --config /etc/holdpoint/config.toml < {change}; echo; echo \"==\"\n\
-         echo \"== unknown\"; {HOLDPOINT} hook --config /etc/holdpoint/config.toml < {unknown}; echo; echo \"==\"\n\
-         echo \"== layered\"; {HOLDPOINT} hook < {unknown}; echo; echo \"==\"\n\
-         echo \"== doctor\"; {HOLDPOINT} doctor --json --config /etc/holdpoint/config.toml || true; echo \"==\"\n\
-         {HOLDPOINT} init --uninstall --level managed\n\
+         echo \"== change\"; {PROGRAM} hook --config /etc/holdpoint/config.toml < {change}; echo; echo \"==\"\n\
+         echo \"== unknown\"; {PROGRAM} hook --config /etc/holdpoint/config.toml < {unknown}; echo; echo \"==\"\n\
+         echo \"== layered\"; {PROGRAM} hook < {unknown}; echo; echo \"==\"\n\
+         echo \"== doctor\"; {PROGRAM} doctor --json --config /etc/holdpoint/config.toml || true; echo \"==\"\n\
+         {PROGRAM} init --uninstall --level managed\n\
          echo \"== left\"; ls /etc/claude-code | wc -l; echo \"==\"",
         password = file("password"),
         ca = file("ca.pem"),
@@ -99,4 +105,190 @@ fn a_machines_installation_guards_a_user_who_wants_it_looser() {
         .collect();
     assert!(broken.is_empty(), "{broken:#?}");
     assert_eq!(part(told, "left").trim(), "0", "{told}");
+}
+
+/// A user's home with a client that says this version.
+fn home(client: &str) -> World {
+    let world = World::with_zvm("[[vpgs]]\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]");
+    for folder in ["home/.claude", "home/.config/holdpoint", "path"] {
+        std::fs::create_dir_all(world.path(folder)).unwrap();
+    }
+    std::fs::write(world.path("path/claude"), format!("#!/bin/sh\necho {client}\n")).unwrap();
+    chmod(&world.path("path/claude"), 0o755);
+    world
+}
+
+/// What `doctor` says there of a machine's installation, after these commands.
+fn examined(world: &World, after: &str, variables: &str) -> Option<Value> {
+    let script = format!(
+        "{PROGRAM} init --level managed --url {url} --username admin --secret-file {password} --ca-file {ca} > /dev/null\n\
+         {after}\n\
+         export PATH={path}:/usr/bin:/bin; {variables} {PROGRAM} doctor --json --offline || true",
+        url = world.sim.as_ref().unwrap().url(),
+        password = world.path("password").display(),
+        ca = world.path("ca.pem").display(),
+        path = world.path("path").display(),
+    );
+    let outcome = with_an_empty_etc(world, &script)?;
+    Some(serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome:?}")))
+}
+
+/// The cautions and worse, each with its check.
+fn bad(report: &Value) -> Vec<(&str, &str, &str)> {
+    let findings = report["findings"].as_array().unwrap().iter();
+    findings
+        .map(|finding| {
+            let text = |key: &str| finding[key].as_str().unwrap_or_default();
+            (text("check"), text("severity"), text("found"))
+        })
+        .filter(|(_, severity, _)| ["caution", "broken"].contains(severity))
+        .collect()
+}
+
+#[test]
+fn a_program_that_users_cannot_start_or_could_replace_is_found() {
+    // The entries of the managed settings then start the program from that folder.
+    let moved = |folder: &str, more: &str| {
+        format!(
+            "mkdir -p {folder}; cp {PROGRAM} {folder}/holdpoint; {more}; \
+             sed -i s,{PROGRAM},{folder}/holdpoint, /etc/claude-code/managed-settings.json"
+        )
+    };
+    let cases = [
+        (moved("/etc/fine/bin", "true"), None),
+        (
+            moved("/etc/closed/bin", "chmod 700 /etc/closed"),
+            Some(("broken", "/etc/closed, which other users may not enter")),
+        ),
+        (
+            moved("/etc/closed", "chmod 700 /etc/closed/holdpoint"),
+            Some(("broken", "other users may not execute")),
+        ),
+        (
+            moved("/etc/team", "chown 0:100 /etc/team; chmod 750 /etc/team"),
+            Some(("caution", "/etc/team, which other users")),
+        ),
+        (
+            format!(
+                "mkdir -m 700 /etc/closed; {}",
+                moved(
+                    "/etc/closed/bin",
+                    "mkdir /etc/open; ln -s /etc/closed/bin/holdpoint /etc/open/holdpoint"
+                )
+            ) + "; sed -i s,/etc/closed/bin,/etc/open, /etc/claude-code/managed-settings.json",
+            Some(("broken", "/etc/closed, which other users may not enter")),
+        ),
+        (
+            moved("/etc/open", "chmod 777 /etc/open"),
+            Some(("caution", "/etc/open can be changed by users other than root")),
+        ),
+        (
+            moved("/etc/user", "chown 1000 /etc/user"),
+            Some(("caution", "/etc/user can be changed by users other than root")),
+        ),
+        (
+            moved("/etc/user", "chown 1000 /etc/user/holdpoint"),
+            Some(("caution", "holdpoint can be changed by users other than root")),
+        ),
+        (
+            moved("/etc/noexec", "true").replace(
+                "mkdir -p /etc/noexec;",
+                "mkdir -p /etc/noexec; mount -t tmpfs -o mode=755,noexec tmpfs /etc/noexec;",
+            ),
+            Some(("broken", "noexec")),
+        ),
+    ];
+    for (after, expected) in cases {
+        let Some(report) = examined(&home("2.1.332"), &after, "") else {
+            return;
+        };
+        let found = bad(&report);
+        match expected {
+            None => assert_eq!(found, [], "{after}"),
+            Some((severity, words)) => {
+                let [(check, told, text)] = found.as_slice() else {
+                    panic!("{after}: {found:#?}")
+                };
+                assert_eq!((*check, *told), ("hook.program", severity), "{after}: {text}");
+                assert!(text.contains(words), "{after}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn managed_hooks_run_where_hooks_are_skipped_in_clients_that_do_that() {
+    for (client, variables, expected) in [
+        ("2.1.281", "CLAUDE_CODE_SIMPLE=1", vec!["client.version"]),
+        ("2.1.332", "CLAUDE_CODE_SAFE_MODE=1", vec![]),
+        ("2.1.280", "CLAUDE_CODE_SIMPLE=0", vec!["client.version"]),
+        (
+            "2.1.280",
+            "CLAUDE_CODE_SIMPLE=1",
+            vec!["client.version", "client.switch"],
+        ),
+        ("nothing", "CLAUDE_CODE_SIMPLE=1", vec!["client.switch"]),
+    ] {
+        let Some(report) = examined(&home(client), "true", variables) else {
+            return;
+        };
+        let checks: Vec<&str> = bad(&report).into_iter().map(|(check, _, _)| check).collect();
+        assert_eq!(checks, expected, "{client} {variables}: {report:#}");
+    }
+}
+
+#[test]
+fn a_table_of_the_machines_that_hides_a_users_is_named() {
+    let world = home("2.1.332");
+    world.write_private(
+        "home/.config/holdpoint/config.toml",
+        "[ask]\ndeny_in_modes = []\n[zerto]\nurl = 'https://x'\nlongest_wait_seconds = 60\n",
+    );
+    // Entries that name no configuration: the user's file counts under the machine's.
+    let entry = json!({ "type": "command", "command": PROGRAM, "args": ["hook"], "timeout": 360, "onFailure": "block" });
+    let settings = json!({ "hooks": { "PreToolUse": [{ "matcher": "mcp__.*", "hooks": [entry] }] } });
+    world.write_private("managed.json", &settings.to_string());
+    let after = format!(
+        "cp {} /etc/claude-code/managed-settings.json; chmod 644 /etc/claude-code/managed-settings.json",
+        world.path("managed.json").display()
+    );
+    let Some(report) = examined(&world, &after, "") else {
+        return;
+    };
+    let found = bad(&report);
+    let hidden: Vec<_> = found
+        .iter()
+        .filter(|(check, _, _)| *check == "configuration.hidden")
+        .collect();
+    let [(_, severity, text)] = hidden.as_slice() else {
+        panic!("{report:#}")
+    };
+    assert_eq!(*severity, "caution");
+    for words in [
+        "zerto in /etc/holdpoint/config.toml replaces your zerto table",
+        "longest_wait_seconds then stand nowhere",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn managed_settings_that_users_cannot_read_are_found() {
+    for (after, words) in [
+        (
+            "chmod 600 /etc/claude-code/managed-settings.json",
+            "managed-settings.json is closed",
+        ),
+        ("chmod 700 /etc/claude-code", "/etc/claude-code is closed"),
+    ] {
+        let Some(report) = examined(&home("2.1.332"), after, "") else {
+            return;
+        };
+        let found = bad(&report);
+        let [(check, severity, text)] = found.as_slice() else {
+            panic!("{after}: {found:#?}")
+        };
+        assert_eq!((*check, *severity), ("settings.unreadable", "broken"), "{text}");
+        assert!(text.contains(words), "{text}");
+    }
 }

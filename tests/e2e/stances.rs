@@ -6,8 +6,9 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 21] = [
+const TESTS: [(&str, &str); 23] = [
     ("broken", include_str!("broken.rs")),
+    ("broken_entries", include_str!("broken_entries.rs")),
     ("compiling", include_str!("compiling.rs")),
     ("config", include_str!("config.rs")),
     ("daily", include_str!("daily.rs")),
@@ -16,6 +17,7 @@ const TESTS: [(&str, &str); 21] = [
     ("events", include_str!("events.rs")),
     ("init", include_str!("init.rs")),
     ("init_secrets", include_str!("init_secrets.rs")),
+    ("managed", include_str!("managed.rs")),
     ("panics", include_str!("panics.rs")),
     ("policies", include_str!("policies.rs")),
     ("process", include_str!("process.rs")),

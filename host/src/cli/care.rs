@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::config::{self, Places};
-use crate::doctor::{self, Finding, Options, Severity};
+use crate::doctor::{self, Finding, Options, Severity, Starts};
 use crate::exit::ExitCode;
 use crate::explain::explain;
 use crate::harness::stdin;
@@ -39,7 +39,9 @@ pub(super) struct DoctorArguments {
 
 /// What `status` shows.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  holdpoint status --json")]
+#[command(
+    after_help = "Example:\n  holdpoint status --json\n\nExit codes: 0, armed; 5, not armed: calls run that nothing judged."
+)]
 pub(super) struct StatusArguments {
     /// As JSON.
     #[arg(long)]
@@ -69,6 +71,9 @@ struct Place {
     /// Where the harness is started; default: here.
     #[arg(long, value_name = "DIRECTORY")]
     project: Option<PathBuf>,
+    /// The folder of a plugin with which the harness is started (--plugin-dir); plugins that settings enable are found.
+    #[arg(long, value_name = "DIRECTORY")]
+    plugin: Vec<PathBuf>,
 }
 
 /// What `doctor --json` prints.
@@ -88,7 +93,8 @@ impl DoctorArguments {
             config: self.place.config,
             project: self.place.project,
             offline: self.offline,
-            still: false,
+            starts: Starts::Everything,
+            plugins: self.place.plugin,
             capture: self.capture,
         };
         let (mut mended, mut not_mended) = (Vec::new(), Vec::new());
@@ -96,7 +102,7 @@ impl DoctorArguments {
             // What can be mended is seen without starting anything, and is mended before anything is started with it.
             let first = doctor::examine(&Options {
                 offline: true,
-                still: true,
+                starts: Starts::Nothing,
                 capture: None,
                 ..options.clone()
             });
@@ -179,13 +185,19 @@ impl StatusArguments {
         let status = Status::gather(&Options {
             config: self.place.config,
             project: self.place.project,
+            plugins: self.place.plugin,
             ..Options::default()
         });
-        ended(if self.json {
+        let printed = if self.json {
             json(&status)
         } else {
             print(&status.render(&Terminal::stdout()))
-        })
+        };
+        match (printed, status.armed) {
+            (Err(()), _) => ExitCode::FAILED,
+            (Ok(()), true) => ExitCode::OK,
+            (Ok(()), false) => ExitCode::BROKEN,
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 //! `/etc/holdpoint/config.toml` wins, table by table; then the user's file. Where there is neither, the original hook's
 //! variables and file count.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use serde::Deserialize as _;
 use toml::Table;
 
 use super::{Config, ConfigError, keys, legacy};
+use crate::environment;
 
 /// The files that may hold configuration.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Places {
 impl Places {
     /// The places for this process: `named` is what `--config` said.
     pub fn find(named: Option<PathBuf>) -> Self {
-        let set = env::var_os("HOLDPOINT_CONFIG").filter(|value| !value.is_empty());
+        let set = environment::var_os("HOLDPOINT_CONFIG").filter(|value| !value.is_empty());
         let named = named.or_else(|| set.map(PathBuf::from));
         let user = named.map(|path| (path, true)).or_else(|| {
             let directory = variable("XDG_CONFIG_HOME")
@@ -64,6 +64,42 @@ pub fn load(places: &Places) -> Result<Config, ConfigError> {
     }
     config.check()?;
     Ok(config)
+}
+
+/// A table of the user's that one of the machine's replaces whole, and the keys in it that are set nowhere then.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Hidden {
+    pub(crate) table: String,
+    pub(crate) lost: Vec<String>,
+}
+
+/// What of the user's file does not count, where both files can be read.
+pub(crate) fn hidden(places: &Places) -> Vec<Hidden> {
+    let layer = |path: &Path| read_layer(path, false).ok().flatten().unwrap_or_default();
+    let machine = layer(&places.machine);
+    let user = places.user.as_ref().filter(|(path, _)| *path != places.machine);
+    let user = user.map(|(path, _)| layer(path)).unwrap_or_default();
+    hidden_in(&machine, &user)
+}
+
+fn hidden_in(machine: &Table, user: &Table) -> Vec<Hidden> {
+    let both = user
+        .iter()
+        .filter_map(|(name, ours)| Some((name, ours, machine.get(name)?)));
+    let differing = both.filter(|(_, ours, theirs)| ours != theirs);
+    differing
+        .map(|(name, ours, theirs)| Hidden {
+            table: name.clone(),
+            lost: match (ours.as_table(), theirs.as_table()) {
+                (Some(ours), Some(theirs)) => ours
+                    .keys()
+                    .filter(|key| !theirs.contains_key(*key))
+                    .cloned()
+                    .collect(),
+                _ => Vec::new(),
+            },
+        })
+        .collect()
 }
 
 fn read_layer(path: &Path, required: bool) -> Result<Option<Table>, ConfigError> {
@@ -151,7 +187,7 @@ pub(super) fn read_private(path: &Path) -> Result<String, ConfigError> {
 
 /// An environment variable that is set to something.
 pub(super) fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.is_empty())
+    environment::var(name).filter(|value| !value.is_empty())
 }
 
 /// Where this user's state is kept.
@@ -175,4 +211,26 @@ fn directory(named_by: &str, below_home: &str) -> Option<PathBuf> {
         .filter(|path| path.is_absolute());
     let directory = directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(below_home)))?;
     Some(directory.join("holdpoint"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_is_replaced_whole_loses_the_keys_that_only_it_has() {
+        let table = |text: &str| text.parse::<Table>().unwrap();
+        let machine = table("deadline_seconds = 9\n[zerto]\nurl = 'https://a'\n[log]\nkeep = 3\n");
+        let user = table(
+            "deadline_seconds = 10\n[zerto]\nurl = 'https://b'\npin = 'x'\n[log]\nkeep = 3\n[ask]\ndeny_in_modes = []\n",
+        );
+        let hidden = |table: &str, lost: &[&str]| Hidden {
+            table: table.into(),
+            lost: lost.iter().map(|key| (*key).to_owned()).collect(),
+        };
+        assert_eq!(
+            hidden_in(&machine, &user),
+            [hidden("deadline_seconds", &[]), hidden("zerto", &["pin"])]
+        );
+    }
 }

@@ -20,8 +20,8 @@ use thiserror::Error;
 use crate::verdict::Verdict;
 
 pub use keys::reference;
+pub(crate) use layers::{Hidden, cache_directory, hidden, parse};
 pub use layers::{Places, load};
-pub(crate) use layers::{cache_directory, parse};
 pub(crate) use legacy::Original;
 pub use receipts::{Mode, Receipts, Signer};
 pub use record::{Record, Shadow};

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use holdpoint_setup::reading::{Installation, Level, State};
+
 use super::finding::Finding;
 
 /// The client's program.
@@ -18,8 +20,10 @@ const KNOWS_ARGS: Version = Version(2, 1, 139);
 const PATIENCE: Duration = Duration::from_secs(15);
 /// How often it is looked at meanwhile.
 const PAUSE: Duration = Duration::from_millis(20);
+/// The first version that runs managed hooks also where hooks are skipped.
+const RUNS_MANAGED_HOOKS: Version = Version(2, 1, 281);
 /// Variables with which the client skips hooks.
-const SWITCHES: [&str; 1] = ["CLAUDE_CODE_SIMPLE"];
+const SWITCHES: [&str; 2] = ["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version(u32, u32, u32);
@@ -34,20 +38,54 @@ impl std::fmt::Display for Version {
 pub(super) struct Facts {
     /// Its version, or why it is not known.
     pub(super) version: Result<Version, String>,
-    /// Variables that are set here and switch hooks off.
-    pub(super) switches: Vec<&'static str>,
+    /// Variables that switch hooks off, and who sets them.
+    pub(super) switches: Vec<Switch>,
+    /// Whether one of our entries that decide is a managed one.
+    pub(super) is_managed: bool,
+}
+
+/// A variable that switches hooks off.
+pub(super) struct Switch {
+    name: &'static str,
+    /// The settings file that sets it; none where this environment does.
+    file: Option<PathBuf>,
 }
 
 impl Facts {
-    pub(super) fn gather() -> Self {
+    pub(super) fn gather(installation: &Installation, is_managed: bool) -> Self {
         Self {
             version: ask(),
-            switches: SWITCHES
-                .into_iter()
-                .filter(|name| env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0"))
-                .collect(),
+            switches: switches(installation),
+            is_managed,
         }
     }
+}
+
+/// What switches hooks off here: in this environment, and in settings that count when the client starts. Those of a user's
+/// are told of with the hooks that are off by them.
+pub(super) fn switches(installation: &Installation) -> Vec<Switch> {
+    let is_on =
+        |value: &str| ["1", "true", "yes", "on"].contains(&value.trim().to_ascii_lowercase().as_str());
+    let here = SWITCHES
+        .into_iter()
+        .filter(|name| env::var(name).is_ok_and(|value| is_on(&value)))
+        .map(|name| Switch { name, file: None });
+    let files = installation.files.iter().filter(|file| {
+        file.state == State::InForce && (file.level == Level::User || file.level.is_managed())
+    });
+    let in_settings = files.flat_map(|file| {
+        let set = |name: &&str| {
+            file.settings
+                .environment
+                .get(*name)
+                .is_some_and(|value| is_on(value))
+        };
+        SWITCHES.into_iter().filter(set).map(|name| Switch {
+            name,
+            file: Some(file.path.clone()),
+        })
+    });
+    here.chain(in_settings).collect()
 }
 
 fn ask() -> Result<Version, String> {
@@ -109,15 +147,54 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
             "run holdpoint doctor where claude is on the PATH, or install Claude Code"
         }),
     }];
-    findings.extend(facts.switches.iter().map(|name| {
-        Finding::broken(
-            "client.switch",
-            format!("{name} is set in this environment"),
-            "a client that is started with it runs no hooks at all",
-        )
-        .mended_by(format!("unset {name}"))
-    }));
+    findings.extend(
+        facts
+            .switches
+            .iter()
+            .filter_map(|switch| of_switch(switch, facts)),
+    );
     findings
+}
+
+/// Whether a variable keeps our hook from running.
+fn of_switch(switch: &Switch, facts: &Facts) -> Option<Finding> {
+    let Switch { name, file } = switch;
+    let (found, mend) = match file {
+        Some(file) => (
+            format!("{} sets {name}", file.display()),
+            format!("take {name} out of {}", file.display()),
+        ),
+        None => (
+            format!("{name} is set in this environment"),
+            format!("unset {name}"),
+        ),
+    };
+    if !facts.is_managed {
+        // Where settings set it, the hooks that are off by it were told of.
+        let matters = "a client that is started with it runs no hooks but managed ones";
+        return file
+            .is_none()
+            .then(|| Finding::broken("client.switch", found, matters).mended_by(mend));
+    }
+    match &facts.version {
+        Ok(version) if *version >= RUNS_MANAGED_HOOKS => None,
+        Ok(version) => Some(
+            Finding::broken(
+                "client.switch",
+                found,
+                format!("Claude Code {version} then skips managed hooks too, as all versions before {RUNS_MANAGED_HOOKS} do"),
+            )
+            .mended_by(mend),
+        ),
+        Err(_) => Some(
+            Finding::caution(
+                "client.switch",
+                found,
+                format!("versions of Claude Code before {RUNS_MANAGED_HOOKS} then skip managed hooks too, and which one runs here is not known"),
+            )
+            .mended_by(mend),
+        ),
+    }
 }
 
 fn of_version(version: Version) -> Finding {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::finding::{Finding, Repair};
-use crate::config::{Config, ConfigError, Places, SignatureRule};
+use crate::config::{self, Config, ConfigError, Hidden, Places, SignatureRule};
 use crate::private;
 
 /// The configuration and what is known of its files.
@@ -17,6 +17,9 @@ pub(super) struct Facts<'a> {
     pub(super) readable: Vec<PathBuf>,
     /// Files that others can write, and should not.
     pub(super) writable: Vec<PathBuf>,
+    /// What of the user's file the machine's hides, and both files.
+    pub(super) hidden: Vec<Hidden>,
+    pub(super) both: (PathBuf, PathBuf),
     /// Whether the configuration was named by the environment.
     pub(super) named_by_environment: bool,
 }
@@ -45,10 +48,20 @@ impl<'a> Facts<'a> {
                 .into_iter()
                 .filter(|path| open(path, private::writable_by_others))
                 .collect(),
+            hidden: config::hidden(places),
+            both: (
+                places.machine.clone(),
+                places
+                    .user
+                    .iter()
+                    .map(|(path, _)| path.clone())
+                    .next()
+                    .unwrap_or_default(),
+            ),
             files,
             loaded,
             named_by_environment: !named
-                && std::env::var_os("HOLDPOINT_CONFIG").is_some_and(|value| !value.is_empty()),
+                && crate::environment::var_os("HOLDPOINT_CONFIG").is_some_and(|value| !value.is_empty()),
         }
     }
 }
@@ -62,6 +75,7 @@ pub(super) fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     if let Some(Err(error)) = &facts.settings {
         findings.push(unusable(error));
     }
+    findings.extend(facts.hidden.iter().map(|hidden| of_hidden(hidden, &facts.both)));
     for path in &facts.readable {
         let found = format!("{} may be read by others", path.display());
         findings.push(
@@ -150,6 +164,34 @@ fn of_usable(config: &Config, facts: &Facts<'_>) -> Vec<Finding> {
         );
     }
     findings
+}
+
+/// A table of the machine's in the place of one of the user's.
+fn of_hidden(hidden: &Hidden, (machine, user): &(PathBuf, PathBuf)) -> Finding {
+    let Hidden { table, lost } = hidden;
+    let found = format!(
+        "{table} in {} replaces your {table} table of {} whole",
+        machine.display(),
+        user.display()
+    );
+    if lost.is_empty() {
+        return Finding::notice(
+            "configuration.hidden",
+            found,
+            "what your table sets otherwise does not count",
+        )
+        .mended_by(format!("take {table} out of {}", user.display()));
+    }
+    Finding::caution(
+        "configuration.hidden",
+        format!("{found}: {} then stand nowhere", lost.join(", ")),
+        "these keys have their defaults, whatever your file says",
+    )
+    .mended_by(format!(
+        "set them in {}, as root, or take them out of {}",
+        machine.display(),
+        user.display()
+    ))
 }
 
 fn unusable(error: &ConfigError) -> Finding {

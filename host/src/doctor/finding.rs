@@ -33,6 +33,9 @@ impl Severity {
     }
 }
 
+/// Whatever is broken of these lets calls run unjudged.
+const LETS_PAST: [&str; 4] = ["hook.", "settings.", "client.", "liveness"];
+
 /// One finding of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
@@ -55,6 +58,9 @@ pub struct Finding {
         skip_serializing_if = "Option::is_none"
     )]
     pub repair: Option<Repair>,
+    /// Whether calls run unjudged because of it; else they are judged, or all denied.
+    #[serde(skip)]
+    pub(crate) lets_past: bool,
 }
 
 impl Finding {
@@ -102,7 +108,16 @@ impl Finding {
             matters: matters.into(),
             mend: None,
             repair: None,
+            lets_past: severity == Severity::Broken
+                && LETS_PAST.iter().any(|matter| check.starts_with(matter)),
         }
+    }
+
+    /// Whether calls run unjudged because of it, where the check alone does not say so.
+    #[must_use]
+    pub(super) const fn letting_past(mut self, lets_past: bool) -> Self {
+        self.lets_past = lets_past;
+        self
     }
 
     /// With what a human does about it.

@@ -1,7 +1,12 @@
 //! Whether the harness would start this program for every call that it has to judge: the settings files as the harness
-//! reads them, and the entries in them. What is gathered here is judged in [`mod@judge`].
+//! reads them, and the entries in them. What is gathered here is judged in [`mod@judge`], [`entry`] and [`beside`].
 
+mod beside;
+mod entry;
 mod judge;
+mod matcher;
+mod program;
+mod reach;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,12 +14,13 @@ use std::time::{Duration, SystemTime};
 
 use holdpoint_artifact::UtcTime;
 use holdpoint_setup::reading::{Installation, Level, State};
-use holdpoint_setup::{Command, Event};
+use holdpoint_setup::{Command, Event, Start};
 
 use super::servers::{self, Server};
 use crate::private;
 
 pub(super) use judge::judge;
+pub(super) use program::Program;
 
 /// What the harness takes for a timeout where none is set, in seconds.
 const DEFAULT_TIMEOUT: f64 = 600.0;
@@ -26,6 +32,10 @@ pub(super) struct Facts {
     pub(super) entries: Vec<Ours>,
     /// Settings files that others may write.
     pub(super) writable: Vec<PathBuf>,
+    /// Folders of the harness's and of ours that others may write.
+    pub(super) open_folders: Vec<PathBuf>,
+    /// Settings for all users of the machine, and what keeps others from reading them.
+    pub(super) closed: Vec<(PathBuf, PathBuf)>,
     /// Files that count for nothing and name our program.
     pub(super) lost: Vec<PathBuf>,
     /// The MCP servers that are configured here.
@@ -40,23 +50,14 @@ pub(super) struct Ours {
     pub(super) at: String,
     pub(super) level: Level,
     pub(super) file: PathBuf,
+    pub(super) matcher: Option<String>,
     pub(super) command: Command,
+    pub(super) start: Start,
+    /// The program's path.
+    pub(super) path: PathBuf,
     pub(super) program: Program,
-}
-
-/// What a hook entry's program turned out to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Program {
-    /// This very program.
-    This,
-    /// Another file, of other contents.
-    Another,
-    /// There is no such file.
-    Missing,
-    /// It cannot be executed.
-    NotExecutable,
-    /// Its path does not begin at the root, so where the agent works decides what it is.
-    Relative,
+    /// What somebody could change who should not, so as to replace the program.
+    pub(super) replaceable: Option<PathBuf>,
 }
 
 impl Facts {
@@ -67,12 +68,23 @@ impl Facts {
             .flat_map(of_event)
             .filter_map(|(event, (file, entry))| {
                 let command = entry.ours()?.clone();
+                let start = command.start()?;
+                let variables = variables(file.level, &file.path, project);
+                let path = program::path(&start, command.args.is_none(), &variables);
+                let program = program::look(&path, file.level);
                 Some(Ours {
                     event,
                     at: entry.at(),
                     level: file.level,
                     file: file.path.clone(),
-                    program: program(&command),
+                    matcher: entry.matcher.clone(),
+                    replaceable: program
+                        .can_be_started()
+                        .then(|| program::replaceable(&path, file.level))
+                        .flatten(),
+                    program,
+                    path,
+                    start,
                     command,
                 })
             });
@@ -89,10 +101,22 @@ impl Facts {
                 .map(|file| file.path.clone())
                 .filter(|path| fs::metadata(path).is_ok_and(|file| private::writable_by_others(&file)))
                 .collect(),
+            open_folders: own_folders(&installation)
+                .into_iter()
+                .filter(|folder| folder.is_dir() && reach::may_be_changed_by_others(folder, false))
+                .collect(),
+            closed: there()
+                .filter(|file| file.level.is_managed())
+                .filter_map(|file| Some((file.path.clone(), program::unreadable_for_others(&file.path)?)))
+                .collect(),
             lost: there()
-                .filter(|file| file.state != State::InForce)
+                .filter(|file| match file.state {
+                    State::Absent | State::InForce => false,
+                    State::HooksOff(_) => file.settings.entries.iter().any(|entry| entry.ours().is_some()),
+                    // Nothing of it is known but its text.
+                    _ => names_us(&file.path),
+                })
                 .map(|file| file.path.clone())
-                .filter(|path| names_us(path))
                 .collect(),
             servers: servers::configured(project),
             deadline,
@@ -116,50 +140,71 @@ impl Facts {
     }
 }
 
+impl Ours {
+    /// How long the program has, in seconds: the entry's timeout, or that of a `timeout` in front of it.
+    pub(super) fn timeout(&self) -> f64 {
+        let timeout = self.command.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        self.start.limit.map_or(timeout, |limit| limit.min(timeout))
+    }
+
+    /// The entry's place, for people.
+    pub(super) fn place(&self) -> String {
+        format!("{} of {}", self.at, self.file.display())
+    }
+}
+
+/// The folders in which names decide whether the hook runs and what it does.
+fn own_folders(installation: &Installation) -> Vec<PathBuf> {
+    let files = installation
+        .files
+        .iter()
+        .filter(|file| file.state != State::Absent);
+    let of_settings = files.filter_map(|file| Some(file.path.parent()?.to_owned()));
+    let ours = crate::config::Places::find(None).user;
+    let ours = ours.and_then(|(path, _)| Some(path.parent()?.to_owned()));
+    let mut folders: Vec<PathBuf> = of_settings.chain(ours).collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// What the harness replaces in an entry, and hands on to it.
+pub(super) fn variables(level: Level, file: &Path, project: &Path) -> Vec<(&'static str, PathBuf)> {
+    let home = crate::environment::var_os("HOME").filter(|value| !value.is_empty());
+    let plugin = level.is_of_a_plugin().then(|| plugin_root(file));
+    [
+        ("CLAUDE_PROJECT_DIR", Some(project.to_owned())),
+        ("CLAUDE_PLUGIN_ROOT", plugin),
+        ("HOME", home.map(PathBuf::from)),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value?)))
+    .collect()
+}
+
+/// The folder of the plugin that a file of hooks is in.
+fn plugin_root(file: &Path) -> PathBuf {
+    let above = || file.ancestors().skip(1);
+    let with_manifest = above().find(|folder| folder.join(".claude-plugin").is_dir());
+    with_manifest
+        .or_else(|| above().nth(1))
+        .unwrap_or(file)
+        .to_owned()
+}
+
 /// The configuration that an entry names.
-pub(super) fn named_configuration(command: &Command) -> Option<PathBuf> {
-    let args = command.args.as_ref()?;
-    let at = args.iter().position(|arg| arg == "--config")?;
-    args.get(at + 1).map(PathBuf::from)
-}
-
-/// The program of a command: what stands there in exec form, the first word for a shell.
-pub(super) fn program_path(command: &Command) -> PathBuf {
-    if command.args.is_some() {
-        return command.command.clone().into();
-    }
-    let line = command.command.trim_start();
-    let word = match line.strip_prefix(['"', '\'']) {
-        Some(quoted) => quoted.split(['"', '\'']).next(),
-        None => line.split_whitespace().next(),
+pub(super) fn named_configuration(start: &Start) -> Option<PathBuf> {
+    let joined = start.args.iter().find_map(|arg| arg.strip_prefix("--config="));
+    let apart = || {
+        let at = start.args.iter().position(|arg| arg == "--config")?;
+        start.args.get(at + 1).map(String::as_str)
     };
-    word.unwrap_or_default().into()
-}
-
-fn program(command: &Command) -> Program {
-    let path = program_path(command);
-    if !path.is_absolute() {
-        return Program::Relative;
-    }
-    let Ok(metadata) = fs::metadata(&path) else {
-        return Program::Missing;
+    let set = || {
+        let set = start
+            .environment
+            .iter()
+            .rfind(|(name, _)| name == "HOLDPOINT_CONFIG")?;
+        Some(set.1.as_str())
     };
-    if !metadata.is_file() || !private::is_executable(&metadata) {
-        return Program::NotExecutable;
-    }
-    let is_this = std::env::current_exe().is_ok_and(|this| is_same(&this, &path));
-    if is_this { Program::This } else { Program::Another }
-}
-
-/// Whether both are one file, or two of the same bytes.
-fn is_same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).ok();
-    if real(one).is_some_and(|path| Some(path) == real(other)) {
-        return true;
-    }
-    let length = |path: &Path| fs::metadata(path).map(|file| file.len()).ok();
-    length(one) == length(other)
-        && fs::read(one)
-            .ok()
-            .is_some_and(|bytes| Some(bytes) == fs::read(other).ok())
+    joined.or_else(apart).or_else(set).map(PathBuf::from)
 }

@@ -4,6 +4,7 @@
 //! [`Finding`]s. Nothing is changed but by [`repair()`], and nothing is asked of Zerto that changes anything but by
 //! `capture`.
 
+mod agents;
 mod capture;
 mod client;
 mod configuration;
@@ -27,6 +28,7 @@ use holdpoint_setup::reading::{self, Installation};
 use serde_json::Value;
 
 use crate::config::{self, Config, ConfigError};
+use crate::environment;
 use crate::terminal::Progress;
 
 pub use finding::{Finding, Repair, Severity, worst};
@@ -41,10 +43,24 @@ pub struct Options {
     pub project: Option<PathBuf>,
     /// Asks the ZVM nothing.
     pub offline: bool,
-    /// Starts nothing: neither the client nor the hook.
-    pub still: bool,
+    /// What is started.
+    pub starts: Starts,
+    /// Folders of plugins with which the harness is started, beside those that its settings enable.
+    pub plugins: Vec<PathBuf>,
     /// A VM of which a checkpoint is really taken.
     pub capture: Option<String>,
+}
+
+/// What may be started to look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Starts {
+    /// The client, for its version, and the hook, with every known call.
+    #[default]
+    Everything,
+    /// The hook, with two calls that need no ZVM.
+    Hook,
+    /// Nothing.
+    Nothing,
 }
 
 /// What was found, and by which configuration.
@@ -66,7 +82,8 @@ pub fn examine(options: &Options) -> Examination {
     let project = options.project.clone().or_else(|| env::current_dir().ok());
     let project = project.unwrap_or_default();
     let project = std::fs::canonicalize(&project).unwrap_or(project);
-    let installation = installation(&project);
+    let installation = installation(&project, &options.plugins);
+    environment::apply(installation.environment());
     let named_config = options.config.clone().or_else(|| named_by_entry(&installation));
     let places = config::Places::find(named_config.clone());
     let config = config::load(&places);
@@ -115,8 +132,19 @@ impl Looked<'_> {
     fn around(&self, findings: &mut Vec<Finding>) {
         findings.extend(hooks::judge(&self.hooks));
         findings.extend(servers::judge(&self.hooks.servers, &self.settings));
-        if !self.options.still {
-            findings.extend(client::judge(&client::Facts::gather()));
+        let installation = &self.hooks.installation;
+        let is_managed = self.hooks.gates().any(|ours| ours.level.is_managed());
+        // What the version decides has to be known also where nothing else is started.
+        let is_needed = self.options.starts == Starts::Hook && !client::switches(installation).is_empty();
+        if self.options.starts == Starts::Everything {
+            findings.extend(client::judge(&client::Facts::gather(installation, is_managed)));
+            findings.extend(agents::judge(&agents::gather()));
+        } else if is_needed {
+            let told = client::judge(&client::Facts::gather(installation, is_managed));
+            findings.extend(
+                told.into_iter()
+                    .filter(|finding| finding.check == "client.switch"),
+            );
         }
     }
 
@@ -133,7 +161,8 @@ impl Looked<'_> {
         );
         if !self.options.offline {
             let _progress = Progress::begin("asking the ZVM");
-            findings.extend(zvm::Facts::gather(&config.zerto).iter().flat_map(zvm::judge));
+            let facts = zvm::Facts::gather(&config.zerto, config.deadline());
+            findings.extend(facts.iter().flat_map(zvm::judge));
         }
         let is_shipped = policy.loaded.is_ok_and(|identity| identity.facts.is_none());
         self.play(is_shipped, findings);
@@ -143,20 +172,38 @@ impl Looked<'_> {
     }
 
     fn play(&self, is_shipped: bool, findings: &mut Vec<Finding>) {
-        if self.options.still {
-            return;
-        }
-        let _progress = Progress::begin("playing known calls through the hook");
+        let which = match (self.options.starts, self.options.offline) {
+            (Starts::Nothing, _) => return,
+            (Starts::Hook, _) => selftest::Which::Two,
+            (Starts::Everything, true) => selftest::Which::Offline,
+            (Starts::Everything, false) => selftest::Which::All,
+        };
+        // Two calls are done before anybody would wonder.
+        let _progress =
+            (which != selftest::Which::Two).then(|| Progress::begin("playing known calls through the hook"));
         let stances = selftest::Stances::of(&self.settings);
-        for ours in self.hooks.gates() {
-            let played = selftest::play(ours, &self.project, stances, self.options.offline);
-            findings.extend(selftest::judge(ours, &played, is_shipped));
+        let is_explained = findings.iter().any(denies_everything);
+        let mut played: Vec<&hooks::Ours> = Vec::new();
+        for ours in self.hooks.gates().filter(|ours| ours.program.can_be_started()) {
+            if played.iter().any(|other| other.command == ours.command) {
+                continue;
+            }
+            played.push(ours);
+            let answers = selftest::play(ours, &self.project, stances, which);
+            findings.extend(selftest::judge(ours, &answers, is_shipped, is_explained));
         }
     }
 }
 
+/// Whether a finding says why every call is denied, also one that only reads.
+fn denies_everything(finding: &Finding) -> bool {
+    let check = finding.check;
+    finding.severity == Severity::Broken
+        && (["configuration", "policy"].contains(&check) || check.starts_with("receipts"))
+}
+
 /// The settings that count where the harness is started in this folder.
-fn installation(project: &Path) -> Installation {
+fn installation(project: &Path, plugins: &[PathBuf]) -> Installation {
     let set = |name| {
         env::var_os(name)
             .filter(|value| !value.is_empty())
@@ -164,13 +211,23 @@ fn installation(project: &Path) -> Installation {
     };
     let home = set("HOME").or_else(|| set("USERPROFILE")).unwrap_or_default();
     let places = reading::Places::find(&home, set("CLAUDE_CONFIG_DIR").as_deref(), project);
-    Installation::judge(places.read())
+    Installation::read(&places, project, plugins)
 }
 
-/// The configuration that the hook is started with.
+/// The configuration that the hook is started with, or would be if its entry were in force.
 fn named_by_entry(installation: &Installation) -> Option<PathBuf> {
-    let mut gates = installation.in_force(Event::PreToolUse);
-    gates.find_map(|(_, entry)| hooks::named_configuration(entry.ours()?))
+    let mut gates = installation
+        .in_force(Event::PreToolUse)
+        .filter_map(|(_, entry)| entry.ours());
+    if let Some(gate) = gates.next() {
+        return hooks::named_configuration(&gate.start()?);
+    }
+    let entries = Event::ALL
+        .into_iter()
+        .flat_map(|event| installation.entries(event));
+    entries
+        .filter_map(|(_, entry)| entry.ours()?.start())
+        .find_map(|start| hooks::named_configuration(&start))
 }
 
 /// The harness's own folder.

@@ -9,7 +9,7 @@ use holdpoint_setup::{Event, Hook};
 
 use super::Examination;
 use super::finding::Repair;
-use super::hooks::{Program, program_path};
+use super::hooks::Program;
 use crate::config::DEFAULT_DEADLINE_SECONDS;
 use crate::private;
 
@@ -66,6 +66,8 @@ fn install(file: &Path, config: Option<&Path>) -> Result<(), String> {
     Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
+/// The longest timeout that is kept, in seconds.
+const LONGEST: f64 = 86_400.0;
 /// The least time between the deadline and the entry's timeout, in seconds.
 const MARGIN: u64 = 30;
 
@@ -74,11 +76,14 @@ fn hooks(path: &Path, examination: &Examination) -> Result<(), String> {
     let own = examination.entries.iter().filter(|ours| ours.file == path);
     let gate = own.min_by_key(|ours| ours.event != Event::PreToolUse);
     let program = match gate {
-        Some(gate) if gate.program == Program::This => program_path(&gate.command),
+        Some(gate) if gate.program == Program::This => gate.path.clone(),
         _ => std::env::current_exe().map_err(|error| error.to_string())?,
     };
-    let stated = gate.and_then(|gate| gate.command.args.clone());
-    let args = stated.filter(|args| args.len() > 1).unwrap_or_else(|| {
+    // What a shell would replace in its line stays as it is in a list.
+    let is_plain =
+        |args: &Vec<String>| args.len() > 1 && args.iter().all(|arg| !arg.contains(['$', '`', '~']));
+    let stated = gate.map(|gate| gate.start.args.clone());
+    let args = stated.filter(is_plain).unwrap_or_else(|| {
         let config = examination.config_file.iter();
         let config = config.flat_map(|path| ["--config".into(), path.display().to_string()]);
         ["hook".to_owned()].into_iter().chain(config).collect()
@@ -88,7 +93,10 @@ fn hooks(path: &Path, examination: &Examination) -> Result<(), String> {
         .as_ref()
         .map_or(DEFAULT_DEADLINE_SECONDS, |config| config.deadline().as_secs_f64());
     let least = deadline.ceil() as u64 + MARGIN;
-    let timeout = gate.and_then(|gate| gate.command.timeout);
+    // One that was meant in milliseconds is none.
+    let timeout = gate
+        .and_then(|gate| gate.command.timeout)
+        .filter(|timeout| *timeout <= LONGEST);
     let hook = Hook {
         program: program.display().to_string(),
         args,

@@ -13,12 +13,15 @@ use std::time::{Duration, Instant};
 use holdpoint_setup::Event;
 use serde_json::{Value, json};
 
-use super::finding::Finding;
-use super::hooks::Ours;
+use super::finding::{Finding, Severity};
+use super::hooks::{self, Ours};
 use super::own::{CALL, FOREIGN, NO_VM, SESSION, UNREADABLE};
+use crate::environment;
 
 /// The longest time for one call, whatever the entry's timeout is.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The same where somebody waits for a screen.
+const LITTLE_PATIENCE: Duration = Duration::from_secs(10);
 /// How often the process is looked at.
 const PAUSE: Duration = Duration::from_millis(5);
 /// The longest answer that is read, in bytes.
@@ -55,6 +58,21 @@ pub(super) struct Played {
     row: Row,
     effect: Result<Effect, String>,
     says: String,
+    /// Whether the call was blocked, and what has to be printed for that did not come.
+    is_swallowed: bool,
+    /// The exit code that was left, where it is not the one that the program leaves with such an answer.
+    other_code: Option<Option<i32>>,
+}
+
+/// Which calls are played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Those for which nothing is asked of Zerto.
+    Offline,
+    /// All of them.
+    All,
+    /// One whose answer is an exit code, and one whose answer is printed: both ways have to be open.
+    Two,
 }
 
 /// The settings of the policy that rows depend on.
@@ -79,7 +97,10 @@ impl Stances {
     }
 }
 
-fn rows(stances: Stances, offline: bool) -> Vec<Row> {
+const NO_EVENT: &str = "an event that cannot be read";
+const NO_MACHINE: &str = "a change that names no machine";
+
+fn rows(stances: Stances, which: Which) -> Vec<Row> {
     let call = |tool: &str, input: Value| {
         json!({
             "session_id": SESSION,
@@ -114,18 +135,14 @@ fn rows(stances: Stances, offline: bool) -> Vec<Row> {
         by_policy: false,
     };
     let mut rows = vec![
-        blocked("an event that cannot be read", UNREADABLE),
+        blocked(NO_EVENT, UNREADABLE),
         blocked("a call of another harness", FOREIGN),
         row(
             "a call that only reads",
             call("mcp__esxi__listVMs", json!({})),
             exactly(Effect::Passed),
         ),
-        row(
-            "a change that names no machine",
-            call("mcp__esxi__powerOff", json!({})),
-            asks,
-        ),
+        row(NO_MACHINE, call("mcp__esxi__powerOff", json!({})), asks),
         row(
             "a change of a control plane",
             call("mcp__esxi__createVM", json!({ "name": NO_VM })),
@@ -142,7 +159,10 @@ fn rows(stances: Stances, offline: bool) -> Vec<Row> {
             exactly(Effect::Passed),
         ),
     ];
-    if !offline {
+    if which == Which::Two {
+        rows.retain(|row| [NO_EVENT, NO_MACHINE].contains(&row.name));
+    }
+    if which == Which::All {
         rows.push(row(
             "a change of a VM that Zerto does not know",
             call("mcp__esxi__powerOff", json!({ "name": NO_VM })),
@@ -153,19 +173,29 @@ fn rows(stances: Stances, offline: bool) -> Vec<Row> {
 }
 
 /// Plays every row through an entry.
-pub(super) fn play(ours: &Ours, project: &Path, stances: Stances, offline: bool) -> Vec<Played> {
+pub(super) fn play(ours: &Ours, project: &Path, stances: Stances, which: Which) -> Vec<Played> {
     if ours.event != Event::PreToolUse {
         return Vec::new();
     }
+    let patience = if which == Which::Two {
+        LITTLE_PATIENCE
+    } else {
+        PATIENCE
+    };
     let mut played = Vec::new();
-    for row in rows(stances, offline) {
-        let (effect, says) = match start(ours, project, &row.event) {
-            Ok(left) => (Ok(left.effect()), left.says()),
-            Err(why) => (Err(why), String::new()),
-        };
+    for row in rows(stances, which) {
+        let left = start(ours, project, &row.event, patience);
         // What cannot be started, or never ends, does so for every row.
-        let is_hopeless = effect.is_err();
-        played.push(Played { row, effect, says });
+        let is_hopeless = left.is_err();
+        let known = left.as_ref().ok();
+        played.push(Played {
+            says: known.map(Left::says).unwrap_or_default(),
+            // What only the host blocks may be blocked by the exit code alone.
+            is_swallowed: row.by_policy && known.is_some_and(|left| left.is_swallowed()),
+            other_code: known.and_then(Left::other_code),
+            effect: left.map(|left| left.effect()),
+            row,
+        });
         if is_hopeless {
             break;
         }
@@ -180,19 +210,28 @@ struct Left {
     code: Option<i32>,
 }
 
-/// Starts the entry's command as the harness does, and waits for its end. Standard input stays open meanwhile.
-fn start(ours: &Ours, project: &Path, event: &str) -> Result<Left, String> {
+/// Starts the entry's command as the harness does, with the variables of its settings, and waits for its end. Standard
+/// input stays open meanwhile.
+fn start(ours: &Ours, project: &Path, event: &str, patience: Duration) -> Result<Left, String> {
+    let variables = hooks::variables(ours.level, &ours.file, project);
+    let filled = |text: &String| {
+        variables.iter().fold(text.clone(), |text, (name, value)| {
+            text.replace(&format!("${{{name}}}"), &value.display().to_string())
+        })
+    };
     let mut command = match &ours.command.args {
         Some(args) => {
-            let mut command = Command::new(&ours.command.command);
-            command.args(args);
+            let mut command = Command::new(filled(&ours.command.command));
+            command.args(args.iter().map(filled));
             command
         }
-        None => shell(&ours.command.command),
+        None => shell(&ours.command),
     };
+    let of_harness = variables.iter().filter(|(name, _)| name.starts_with("CLAUDE_"));
     let mut child = command
         .current_dir(project)
-        .env("CLAUDE_PROJECT_DIR", project)
+        .envs(environment::applied())
+        .envs(of_harness.map(|(name, value)| (name, value)))
         .env("CLAUDECODE", "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -204,21 +243,27 @@ fn start(ours: &Ours, project: &Path, event: &str) -> Result<Left, String> {
         // It may have ended already; its answer tells.
         let _ = stdin.write_all(event.as_bytes());
     }
-    let timeout = ours.command.timeout.map_or(PATIENCE, Duration::from_secs_f64);
-    let left = wait(child, timeout.min(PATIENCE));
+    let timeout = ours
+        .command
+        .timeout
+        .unwrap_or(f64::MAX)
+        .min(patience.as_secs_f64());
+    let left = wait(child, Duration::from_secs_f64(timeout.max(0.0)));
     drop(stdin);
     left
 }
 
-fn shell(line: &str) -> Command {
-    let (program, flag) = if cfg!(windows) {
-        ("cmd", "/C")
-    } else {
-        ("sh", "-c")
+fn shell(command: &holdpoint_setup::Command) -> Command {
+    let (program, flags): (_, &[&str]) = match command.shell.as_deref() {
+        Some("powershell") if cfg!(windows) => ("powershell", &["-NoProfile", "-Command"]),
+        Some("powershell") => ("pwsh", &["-NoProfile", "-Command"]),
+        Some("bash") => ("bash", &["-c"]),
+        _ if cfg!(windows) => ("cmd", &["/C"]),
+        _ => ("sh", &["-c"]),
     };
-    let mut command = Command::new(program);
-    command.arg(flag).arg(line);
-    command
+    let mut started = Command::new(program);
+    started.args(flags).arg(&command.command);
+    started
 }
 
 fn wait(mut child: Child, timeout: Duration) -> Result<Left, String> {
@@ -288,6 +333,22 @@ impl Left {
         }
     }
 
+    /// Whether a call is blocked, and nothing was printed that the harness could read.
+    fn is_swallowed(&self) -> bool {
+        self.code == Some(2) && String::from_utf8_lossy(&self.stdout).trim().is_empty()
+    }
+
+    /// The exit code, where the program leaves another one with such an answer: with a deny 2, since that blocks whatever
+    /// becomes of what it printed. Something around the program then takes its codes for its own.
+    fn other_code(&self) -> Option<Option<i32>> {
+        let is_right = match self.effect() {
+            Effect::Blocked => self.code == Some(2),
+            Effect::Asked | Effect::Passed => self.code == Some(0),
+            Effect::Ignored => true,
+        };
+        (!is_right).then_some(self.code)
+    }
+
     /// Its reason, or what else it said, in a line.
     fn says(&self) -> String {
         let answer: Value = serde_json::from_slice(&self.stdout).unwrap_or_default();
@@ -313,13 +374,25 @@ impl Effect {
     }
 }
 
-/// Judges what was played through one entry.
-pub(super) fn judge(ours: &Ours, played: &[Played], is_shipped: bool) -> Vec<Finding> {
-    let mut findings: Vec<_> = played
+/// Judges what was played through one entry. What has one cause is one finding: the first call that shows it, and how many
+/// others do. Where it `is_explained` why changes are denied, calls that are held up are not told of again.
+pub(super) fn judge(ours: &Ours, played: &[Played], is_shipped: bool, is_explained: bool) -> Vec<Finding> {
+    let rows = played
         .iter()
-        .filter_map(|played| of_row(ours, played, is_shipped))
-        .collect();
-    if findings.is_empty() && !played.is_empty() {
+        .filter_map(|played| of_row(ours, played, is_shipped));
+    let (open, other): (Vec<Finding>, Vec<Finding>) = rows.partition(|finding| finding.lets_past);
+    let mut findings: Vec<Finding> = first_of(open).into_iter().collect();
+    if findings.is_empty() {
+        findings.extend(of_codes(ours, played));
+    }
+    if findings.is_empty() && !is_explained {
+        let (held_up, differing): (Vec<_>, Vec<_>) = other
+            .into_iter()
+            .partition(|finding| finding.severity == Severity::Broken);
+        findings.extend(first_of(held_up));
+        findings.extend(first_of(differing));
+    }
+    if findings.is_empty() && !is_explained && !played.is_empty() {
         let mut found = format!("{} known calls were answered as they have to be: ", played.len());
         for (number, played) in played.iter().enumerate() {
             let effect = played.effect.as_ref().map_or("", |effect| effect.words());
@@ -331,6 +404,41 @@ pub(super) fn judge(ours: &Ours, played: &[Played], is_shipped: bool) -> Vec<Fin
     findings
 }
 
+/// The first of these, and how many more there are.
+fn first_of(findings: Vec<Finding>) -> Option<Finding> {
+    let more = findings.len().saturating_sub(1);
+    let mut first = findings.into_iter().next()?;
+    if more > 0 {
+        let _ = write!(first.found, " (and so {more} of the other calls)");
+    }
+    Some(first)
+}
+
+/// Whether the program's exit codes reach the harness.
+fn of_codes(ours: &Ours, played: &[Played]) -> Option<Finding> {
+    let played = played.iter().find(|played| played.other_code.is_some())?;
+    let code = match played.other_code.flatten() {
+        Some(code) => format!("exit code {code}"),
+        None => "no exit code".to_owned(),
+    };
+    let found = format!(
+        "{}, played through {}, got {} with {code}: something in '{}' takes the program's exit code",
+        played.row.name,
+        ours.place(),
+        played
+            .effect
+            .as_ref()
+            .map_or("no answer", |effect| effect.words()),
+        crate::text::clean_line(&ours.command.text(), 200)
+    );
+    let matters = "a hook that fails before it has printed an answer, or is killed, then lets its call run";
+    Some(
+        Finding::broken("selftest", found, matters)
+            .letting_past(true)
+            .mended_by("holdpoint init writes the entry anew; a wrapper must hand the exit code through"),
+    )
+}
+
 fn of_row(ours: &Ours, played: &Played, is_shipped: bool) -> Option<Finding> {
     let Row {
         name,
@@ -338,9 +446,9 @@ fn of_row(ours: &Ours, played: &Played, is_shipped: bool) -> Option<Finding> {
         by_policy,
         ..
     } = played.row;
-    let place = format!("{} of {}", ours.at, ours.file.display());
+    let place = ours.place();
     let effect = match &played.effect {
-        Ok(effect) if (mildest..=strictest).contains(effect) => return None,
+        Ok(effect) if (mildest..=strictest).contains(effect) && !played.is_swallowed => return None,
         Ok(effect) => *effect,
         Err(why) => {
             return Some(
@@ -349,6 +457,7 @@ fn of_row(ours: &Ours, played: &Played, is_shipped: bool) -> Option<Finding> {
                     format!("{name}, played through {place}: {why}"),
                     "the harness then lets the call run, unless onFailure says otherwise",
                 )
+                .letting_past(true)
                 .mended_by("start that command line by hand with an event on standard input"),
             );
         }
@@ -357,6 +466,13 @@ fn of_row(ours: &Ours, played: &Played, is_shipped: bool) -> Option<Finding> {
     if !played.says.is_empty() {
         let _ = write!(found, ": {}", played.says);
     }
+    if ours.start.is_wrapped {
+        let line = crate::text::clean_line(&ours.command.text(), 200);
+        let _ = write!(found, "; the command line is '{line}'");
+    }
+    if played.is_swallowed {
+        found.push_str("; nothing of what the program prints comes out of that command line");
+    }
     let is_open = effect < mildest;
     let matters = match (is_open, mildest) {
         (true, Effect::Blocked) => "what is forbidden is not stopped: the guard is not there",
@@ -364,18 +480,23 @@ fn of_row(ours: &Ours, played: &Played, is_shipped: bool) -> Option<Finding> {
         (false, _) => "calls are held up that there is nothing against; the reason says what is wrong",
     };
     // What another policy decides is that policy's affair, as long as the harness understands the answer.
-    if by_policy && !is_shipped && effect != Effect::Ignored {
+    if by_policy && !is_shipped && effect != Effect::Ignored && !played.is_swallowed {
         return Some(Finding::notice(
             "selftest",
             found,
             "the shipped policy would answer otherwise",
         ));
     }
-    Some(Finding::broken("selftest", found, matters).mended_by(if is_open {
+    let mend = if is_open {
         "holdpoint init writes the entry anew; a wrapper must hand everything through and print nothing"
     } else {
         "holdpoint explain < event.json tells the reasoning for one event"
-    }))
+    };
+    Some(
+        Finding::broken("selftest", found, matters)
+            .letting_past(is_open)
+            .mended_by(mend),
+    )
 }
 
 #[cfg(test)]
@@ -425,8 +546,27 @@ mod tests {
     }
 
     #[test]
+    fn an_exit_code_that_is_not_the_programs_is_noticed() {
+        let deny = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}"#;
+        let other = |stdout: &str, code| {
+            let left = Left {
+                stdout: stdout.into(),
+                stderr: Vec::new(),
+                code,
+            };
+            left.other_code()
+        };
+        assert_eq!(other(deny, Some(0)), Some(Some(0)));
+        assert_eq!(other(deny, None), Some(None));
+        assert_eq!(other(deny, Some(2)), None);
+        assert_eq!(other("", Some(2)), None);
+        assert_eq!(other("", Some(0)), None);
+        assert_eq!(other(&deny.replace("deny", "ask"), Some(1)), Some(Some(1)));
+    }
+
+    #[test]
     fn only_what_the_policy_decides_may_differ_under_another_policy() {
-        let rows = rows(Stances::of(&json!({"unknown_tool": "deny"})), false);
+        let rows = rows(Stances::of(&json!({"unknown_tool": "deny"})), Which::All);
         let forbidden = rows.iter().filter(|row| row.expected.0 == Effect::Blocked);
         let names: Vec<_> = forbidden.map(|row| (row.name, row.by_policy)).collect();
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use holdpoint_zerto::{Certificate, Error, Permission, SiteState, Trust, VpgState, Zvm};
+use holdpoint_zerto::{Certificate, Direction, Error, Permission, SiteState, Trust, VmRow, VpgState, Zvm};
 
 use super::finding::{Finding, Severity};
 use super::state::ago;
@@ -10,6 +10,8 @@ use crate::config;
 use crate::runtime::capabilities;
 use crate::zerto::settings;
 
+/// What of the deadline goes before a call waits for its checkpoint, and after.
+const BEFORE_THE_WAIT: Duration = Duration::from_secs(5);
 /// How long the ZVM has for all questions together.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// From so many days before its end on, a certificate is said to end soon.
@@ -33,6 +35,8 @@ pub(super) struct Facts {
     pub(super) log_in: Result<Option<Duration>, Error>,
     pub(super) answers: Option<Answers>,
     pub(super) now: i64,
+    /// How long a call may wait for its checkpoint.
+    pub(super) wait: Duration,
 }
 
 /// What the ZVM answered after the log-in.
@@ -42,11 +46,14 @@ pub(super) struct Answers {
     pub(super) ahead: Result<f64, Error>,
     pub(super) permission: Result<Permission, Error>,
     pub(super) vpgs: Result<Vec<VpgState>, Error>,
+    pub(super) vms: Result<Vec<VmRow>, Error>,
+    /// How far apart the checkpoints of VPGs are whose machines run here, where that could be told.
+    pub(super) cadences: Vec<(String, Duration)>,
 }
 
 impl Facts {
     /// Asks the ZVM; none where none is configured.
-    pub(super) fn gather(config: &config::Zerto) -> Option<Self> {
+    pub(super) fn gather(config: &config::Zerto, deadline: Duration) -> Option<Self> {
         let url = config.url.clone()?;
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let mut facts = Self {
@@ -56,6 +63,9 @@ impl Facts {
             log_in: Ok(None),
             answers: None,
             now: now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX)),
+            wait: config
+                .longest_wait()
+                .min(deadline.saturating_sub(BEFORE_THE_WAIT)),
         };
         if let Err(error) = facts.ask(config) {
             facts.log_in = Err(error);
@@ -73,12 +83,15 @@ impl Facts {
             .map_err(|error| Error::Unreachable(error.to_string()))?;
         let answered = runtime.block_on(async {
             let life = zvm.log_in().await?;
-            let answers = Answers {
+            let mut answers = Answers {
                 site: zvm.site_state().await,
                 ahead: zvm.clock_ahead().await,
                 permission: zvm.may_insert().await,
                 vpgs: zvm.vpgs().await,
+                vms: zvm.vms().await,
+                cadences: Vec::new(),
             };
+            answers.cadences = cadences(&zvm, &answers).await;
             Ok((life, answers))
         });
         self.certificate = zvm.certificate();
@@ -88,6 +101,26 @@ impl Facts {
         (self.log_in, self.answers) = (Ok(life), Some(answers));
         Ok(())
     }
+}
+
+/// The cadences of the VPGs whose machines run here, of so many of them as there is time for.
+async fn cadences(zvm: &Zvm, answers: &Answers) -> Vec<(String, Duration)> {
+    let rows = answers.vms.as_deref().unwrap_or_default();
+    let runs_here = |vpg: &&VpgState| {
+        let mut rows = rows.iter().filter(|row| row.vpg_identifier == vpg.vpg_identifier);
+        rows.any(|row| row.direction != Direction::RecoveredHere)
+    };
+    let until = Instant::now() + PATIENCE / 3;
+    let mut cadences = Vec::new();
+    for vpg in answers.vpgs.iter().flatten().filter(runs_here) {
+        if Instant::now() > until {
+            break;
+        }
+        if let Ok(Some(cadence)) = zvm.long_cadence(&vpg.vpg_identifier).await {
+            cadences.push((vpg.vpg_name.clone(), cadence));
+        }
+    }
+    cadences
 }
 
 fn to_zvm(error: capabilities::Error) -> Error {
@@ -111,6 +144,8 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings.extend(of_certificate(facts));
     if let Some(answers) = &facts.answers {
         findings.extend(of_answers(answers));
+        findings.extend(of_direction(&answers.vms));
+        findings.extend(of_cadences(&answers.cadences, facts.wait));
     }
     findings
 }
@@ -262,6 +297,104 @@ fn of_permission(permission: &Result<Permission, Error>) -> Finding {
         .mended_by("holdpoint doctor --capture VM"),
         Err(error) => unasked("zvm.role", "whether the user may insert checkpoints", error),
     }
+}
+
+/// Whether this is the ZVM of the site on which the machines run.
+fn of_direction(vms: &Result<Vec<VmRow>, Error>) -> Option<Finding> {
+    let rows = match vms {
+        Ok(rows) => rows,
+        Err(error) => return Some(unasked("zvm.site", "its VMs", error)),
+    };
+    let elsewhere: Vec<&VmRow> = rows
+        .iter()
+        .filter(|row| row.direction == Direction::RecoveredHere)
+        .collect();
+    let names = || {
+        let mut names: Vec<&str> = elsewhere.iter().map(|row| row.vm_name.as_str()).collect();
+        names.dedup();
+        let more = names.len().saturating_sub(MOST_VPGS);
+        names.truncate(MOST_VPGS);
+        let shown = crate::text::clean_line(&names.join(", "), 400);
+        if more == 0 {
+            shown
+        } else {
+            format!("{shown} and {more} more")
+        }
+    };
+    let mend = "set zerto.url to the ZVM of the site on which the machines run";
+    if elsewhere.is_empty() {
+        return None;
+    }
+    Some(if elsewhere.len() == rows.len() {
+        Finding::caution(
+            "zvm.site",
+            format!(
+                "this ZVM is that of the recovery site: all {} VMs that it knows run on another site",
+                rows.len()
+            ),
+            "a checkpoint of a VM can be taken where it runs only, so every change asks a human",
+        )
+        .mended_by(mend)
+    } else {
+        Finding::notice(
+            "zvm.site",
+            format!(
+                "{} of the {} VMs run on another site: {}",
+                elsewhere.len(),
+                rows.len(),
+                names()
+            ),
+            "a checkpoint of a VM can be taken where it runs only, so changes of these ask a human",
+        )
+        .mended_by(mend)
+    })
+}
+
+/// Whether a call waits as long as a checkpoint takes to come.
+fn of_cadences(cadences: &[(String, Duration)], wait: Duration) -> Vec<Finding> {
+    let seconds = Duration::as_secs_f64;
+    let late: Vec<_> = cadences
+        .iter()
+        .filter(|(_, cadence)| *cadence >= wait.mul_f64(0.75))
+        .collect();
+    let mut findings: Vec<Finding> = late
+        .iter()
+        .take(MOST_VPGS)
+        .map(|(name, cadence)| {
+            let found = format!(
+                "VPG {name} has a checkpoint every {:.0} s, and a call waits for one for {:.0} s at most",
+                seconds(cadence),
+                seconds(&wait)
+            );
+            let (severity, matters) = if *cadence >= wait {
+                (Severity::Broken, "the checkpoint comes too late: most changes of its machines are denied")
+            } else {
+                (Severity::Caution, "a checkpoint that is a little late comes too late: some changes of its machines are denied")
+            };
+            Finding::new(severity, "zvm.cadence", found, matters).mended_by(format!(
+                "set zerto.longest_wait_seconds to at least {:.0} (300 at most), deadline_seconds above it, and the hook's timeout above that",
+                seconds(cadence) * 2.0
+            ))
+        })
+        .collect();
+    if late.len() > MOST_VPGS {
+        let more = format!(
+            "{} more VPGs have checkpoints that far apart",
+            late.len() - MOST_VPGS
+        );
+        findings.push(Finding::caution("zvm.cadence", more, "as above").mended_by("as above"));
+    }
+    if findings.is_empty()
+        && let Some((name, longest)) = cadences.iter().max_by_key(|(_, cadence)| *cadence)
+    {
+        let found = format!(
+            "a call waits {:.0} s for a checkpoint, and VPGs have one every {:.1} s at the longest ({name})",
+            seconds(&wait),
+            seconds(longest)
+        );
+        findings.push(Finding::good("zvm.cadence", found));
+    }
+    findings
 }
 
 /// Zerto's 1 is "meeting its SLA".

@@ -35,7 +35,7 @@ pub fn matches(matcher: Option<&str>, name: &str) -> Fires {
     } else if is_read_differently(matcher) {
         return Fires::Unknown;
     } else {
-        match Regex::new(matcher).map(|expression| is_found(expression, name)) {
+        match Regex::new(matcher).map(|expression| is_found(expression, is_quick(matcher), name)) {
             Ok(Some(found)) => found,
             Ok(None) => return Fires::Unknown,
             Err(_) => false,
@@ -80,8 +80,17 @@ fn is_read_differently(matcher: &str) -> bool {
     has_flags || has_twins || matcher.contains("\\u{")
 }
 
+/// Whether an expression cannot backtrack for long: nothing is repeated within what is repeated.
+fn is_quick(matcher: &str) -> bool {
+    let repeats = matcher.matches(['*', '+', '{', '?']).count();
+    repeats <= 1 || (repeats <= 3 && !matcher.contains('('))
+}
+
 /// Whether an expression is found; none where that takes too long.
-fn is_found(expression: Regex, name: &str) -> Option<bool> {
+fn is_found(expression: Regex, is_quick: bool, name: &str) -> Option<bool> {
+    if is_quick {
+        return Some(expression.find(name).is_some());
+    }
     let (sender, receiver) = mpsc::channel();
     let name = name.to_owned();
     // A thread cannot be ended; the process soon is.
