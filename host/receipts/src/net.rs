@@ -10,6 +10,11 @@ use rustls::{ClientConfig, RootCertStore};
 /// Why an address cannot be used.
 pub(crate) fn address(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text).map_err(|_| "is no address")?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(
+            "holds a user or a password, which would be seen wherever the address is; write it without",
+        );
+    }
     let host = url.host_str().ok_or("names no host")?;
     let ip = host
         .trim_start_matches('[')
@@ -21,6 +26,15 @@ pub(crate) fn address(text: &str) -> Result<Url, &'static str> {
         "http" if here => Ok(url),
         "http" => Err("would be talked to in the clear; https:// is needed"),
         _ => Err("is not https://"),
+    }
+}
+
+/// An address as somebody wrote it, to be told of it: not where it may hold a password.
+pub(crate) fn quoted(text: &str) -> String {
+    if text.contains('@') {
+        "it".into()
+    } else {
+        format!("{text:?}")
     }
 }
 
@@ -43,7 +57,10 @@ pub(crate) fn client(url: &Url) -> Result<Client, String> {
     // What is on this machine is not asked for through a proxy.
     let client = match url.scheme() {
         "http" => client.no_proxy(),
-        _ => client,
+        _ => {
+            holdpoint_common::proxy::check()?;
+            client
+        }
     };
     client.build().map_err(|error| cause(&error))
 }

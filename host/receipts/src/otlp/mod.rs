@@ -87,8 +87,12 @@ impl Collector {
     /// [`OtlpError::Setting`] where the address is not `https://` (`http://` only on this machine), or a header cannot be
     /// sent.
     pub fn new(url: &str, headers: Option<&str>) -> Result<Self, OtlpError> {
-        let mut address = net::address(url)
-            .map_err(|why| OtlpError::Setting("the collector's address".into(), format!("{url:?} {why}")))?;
+        let mut address = net::address(url).map_err(|why| {
+            OtlpError::Setting(
+                "the collector's address".into(),
+                format!("{} {why}", net::quoted(url)),
+            )
+        })?;
         if address.path() == "/" {
             address.set_path("/v1/logs");
         }

@@ -71,16 +71,17 @@ impl Account {
             let missing = missing.into_iter().filter(|(_, missing)| *missing);
             return Err(Error::Identity(missing.map(|(name, _)| name).collect()));
         };
-        let base = url
-            .map(str::to_owned)
-            .or_else(|| variable("ASQAV_API_URL"))
-            .or_else(|| variable("ASQAV_API_BASE"))
-            .or_else(|| present(saved.api_base))
-            .unwrap_or_else(|| HOSTED.to_owned());
+        let named = |name| Some((name, variable(name)?));
+        let (origin, base) = url
+            .map(|url| ("the service's address", url.to_owned()))
+            .or_else(|| named("ASQAV_API_URL"))
+            .or_else(|| named("ASQAV_API_BASE"))
+            .or_else(|| Some(("the address of asqav login", present(saved.api_base)?)))
+            .unwrap_or_else(|| ("the service's address", HOSTED.to_owned()));
         Ok(Self {
             api_key: secret(api_key)?,
             agent_id: agent_id.clone(),
-            base: address(&base)?,
+            base: address(origin, &base)?,
             deadline: variable(DEADLINE).map_or(Ok(DEFAULT_DEADLINE), |text| seconds(&text))?,
         })
     }
@@ -127,8 +128,8 @@ fn secret(key: &str) -> Result<HeaderValue, Error> {
     Ok(value)
 }
 
-fn address(text: &str) -> Result<Url, Error> {
-    let bad = |why: &str| Error::Setting("the service's address", format!("{text:?} {why}"));
+fn address(origin: &'static str, text: &str) -> Result<Url, Error> {
+    let bad = |why: &str| Error::Setting(origin, format!("{} {why}", net::quoted(text)));
     let mut url = net::address(text).map_err(bad)?;
     url.set_query(None);
     url.set_fragment(None);

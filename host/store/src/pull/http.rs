@@ -107,7 +107,10 @@ impl Http {
 
     fn request(&self, method: Method, url: &Url) -> Result<RequestBuilder, FetchError> {
         match (url.scheme(), is_loopback(url)) {
-            ("https", false) => Ok(self.through_proxies.request(method, url.clone())),
+            ("https", false) => {
+                holdpoint_common::proxy::check().map_err(FetchError::Setup)?;
+                Ok(self.through_proxies.request(method, url.clone()))
+            }
             ("https" | "http", true) => Ok(self.direct.request(method, url.clone())),
             _ => Err(FetchError::InTheClear(shown(url))),
         }

@@ -44,7 +44,7 @@ impl FromStr for Reference {
 
     fn from_str(text: &str) -> Result<Self, NoReference> {
         let no = |why| NoReference {
-            text: text.chars().take(200).collect(),
+            text: without_credentials(text),
             why,
         };
         let scheme = text.split_once(':').map(|(scheme, _)| scheme);
@@ -62,6 +62,15 @@ impl FromStr for Reference {
             .map(Self::Registry)
             .map_err(no)
     }
+}
+
+/// What somebody wrote, to be told of it: without what stands before an `@`, which may be a password.
+fn without_credentials(text: &str) -> String {
+    let shown = match text.rsplit_once('@') {
+        Some((_, host)) if !host.starts_with("sha256:") => format!("(hidden)@{host}"),
+        _ => text.to_owned(),
+    };
+    shown.chars().take(200).collect()
 }
 
 fn artifact(text: &str) -> Result<Artifact, &'static str> {
