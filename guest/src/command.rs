@@ -169,7 +169,12 @@ fn split(text: &str) -> Result<Vec<String>, &'static str> {
 
 /// The text, unless a shell could read more than one plain command in it.
 fn plain(text: &str) -> Result<&str, &'static str> {
-    let special = |c: char| matches!(c, ';' | '|' | '&' | '$' | '`' | '<' | '>' | '\\') || c.is_control();
+    // Programs differ in which blanks separate words, beside the plain one.
+    let special = |c: char| {
+        matches!(c, ';' | '|' | '&' | '$' | '`' | '<' | '>' | '\\')
+            || c.is_control()
+            || (c.is_whitespace() && c != ' ')
+    };
     if text.contains(special) {
         return Err("the command holds characters that mean more than themselves to a shell");
     }

@@ -87,8 +87,17 @@ fn on_a_command_line(group: &Group, arguments: &Arguments<'_>) -> Vec<String> {
     }
     if group.command_line {
         let machines = group.machine.iter().flat_map(|machine| machine.arguments.iter());
-        let odd = machines.filter(|argument| {
-            present(argument).is_some_and(|value| !value.is_string() && !value.is_number())
+        let separated = group
+            .machine
+            .as_ref()
+            .is_some_and(|machine| machine.separator.is_some());
+        let odd = machines.filter(|argument| match present(argument) {
+            None | Some(Value::Number(_)) => false,
+            // The server splits only what the catalog calls words; elsewhere a blank belongs to the name.
+            Some(Value::String(text)) => {
+                separated && !group.words.contains(argument) && text.contains(char::is_whitespace)
+            }
+            Some(_) => true,
         });
         doubts.extend(odd.map(|argument| not_one_value(argument)));
         doubts.extend(undeclared(group, arguments));
@@ -104,7 +113,7 @@ fn not_one_value(argument: &str) -> String {
 }
 
 /// A number, or a text that no program takes for an option.
-fn is_one_value(value: &Value) -> bool {
+pub fn is_one_value(value: &Value) -> bool {
     match value {
         Value::Number(_) => true,
         Value::String(text) => {

@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use crate::catalog::format::{Class, Command, Dispatch};
+use crate::doubts;
 use crate::text::quoted;
 
 /// Checks the options among a command's further words and the fields of `flags`.
@@ -36,13 +37,15 @@ fn check_flag(dispatch: &Dispatch, command: &Command, key: &str, value: &Value) 
     if !is_plain || is_refused(dispatch, key) {
         return Err(unknown(key));
     }
-    if is_mild(command) {
-        return Ok(());
-    }
-    // The value of a switch would be read as a further word by the program: one more machine, perhaps.
-    let fits = match as_flag(dispatch, command, key).ok_or_else(|| unknown(key))? {
-        Takes::Nothing => value.is_boolean() || value.is_null(),
-        Takes::Value => value.is_string() || value.is_number() || value.is_null(),
+    // The value of a switch would be read as a further word by the program: one more machine, or one more option.
+    let is_value = value.is_null() || doubts::is_one_value(value);
+    let fits = if is_mild(command) {
+        value.is_boolean() || is_value
+    } else {
+        match as_flag(dispatch, command, key).ok_or_else(|| unknown(key))? {
+            Takes::Nothing => value.is_boolean() || value.is_null(),
+            Takes::Value => is_value,
+        }
     };
     if fits {
         Ok(())

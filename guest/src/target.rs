@@ -228,7 +228,7 @@ fn read_text(machine: &Machine, text: &str, around: Surroundings<'_>, found: &mu
     match pieces.as_slice() {
         // A name is looked up as it stands: with a blank at its end it can be another VM's.
         [_] if !split && !text.contains(',') => read_piece(machine.kind, text, around, found),
-        [only] => read_piece(machine.kind, only.trim(), around, found),
+        [only] if split => read_piece(machine.kind, only.trim(), around, found),
         _ => {
             let mut parts = Found::default();
             for piece in pieces {

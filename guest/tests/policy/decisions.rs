@@ -244,7 +244,7 @@ fn an_unlisted_tool_goes_by_its_setting() {
     let unlisted = call("mcp__somewhere__do_it", json!({"host": "web01"}));
     holds(
         &asked(site().judge(&unlisted)),
-        &["somewhere/do_it is in no catalog"],
+        &["somewhere/do_it is in no catalog", "Allow it?"],
     );
     let denying = under(unlisted.clone(), json!({"unknown_tool": "deny"}));
     holds(
@@ -264,7 +264,7 @@ fn a_new_tool_of_a_known_server_is_unlisted_too() {
 fn a_control_plane_tool_goes_by_its_setting() {
     let other = call("mcp__esxi__createVM", json!({"name": "web01"}));
     let mut world = site();
-    holds(&asked(world.judge(&other)), &["control plane"]);
+    holds(&asked(world.judge(&other)), &["control plane", "Allow it?"]);
     denied(world.judge(&under(other.clone(), json!({"control_plane": "deny"}))));
     assert_eq!(
         world.judge(&under(other, json!({"control_plane": "pass"}))),
@@ -307,7 +307,11 @@ fn a_deny_weighs_more_than_an_ask() {
 #[test]
 fn deleting_warns_that_protection_ends() {
     let note = noted(site().judge(&call("mcp__esxi__deleteVM", json!({"name": "web01"}))));
-    holds(&note, &["out of protection"]);
+    holds(
+        &note,
+        &["out of protection", "fail the VPG over", "is another one"],
+    );
+    assert!(!note.contains("VM restore"), "{note}");
     let note = noted(site().judge(&call("mcp__esxi__powerOff", json!({"name": "web01"}))));
     assert!(!note.contains("out of protection"), "{note}");
 }

@@ -19,7 +19,6 @@ fn an_argument_that_may_redirect_a_call_asks() {
             "host_pattern",
             "inventory_paths",
         ),
-        ("mcp__awx__launch_job", "limit", "extra_vars"),
         ("mcp__saltapi__execute_salt_command", "target", "tgt_type"),
         ("mcp__awx__ansible_playbook", "limit", "inventory"),
     ];
@@ -62,16 +61,16 @@ fn a_doubtful_argument_of_a_reading_tool_asks_even_where_unknown_tools_pass() {
 #[test]
 fn no_rule_applies_beside_a_doubtful_argument_or_a_template() {
     let check = |more: Value| {
-        let mut arguments = json!({"host_pattern": "web01", "check": true});
+        let mut arguments = json!({"host_pattern": "web01", "dry_run": true});
         arguments
             .as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
-        call("mcp__ansible-mcp__ansible-task", arguments)
+        call("mcp__ansible-mcp__ansible-auto-heal", arguments)
     };
     assert_eq!(site().judge(&check(json!({}))), Verdict::Pass(None));
-    asked(site().judge(&check(json!({"inventory": "x,"}))));
-    asked(site().judge(&check(json!({"env": {"A": "b"}}))));
+    asked(site().judge(&check(json!({"inventory_paths": ["x,"]}))));
+    asked(site().judge(&check(json!({"project_root": "/tmp"}))));
     for template in ["{{ lookup('pipe', 'id') }}", "{% raw %}"] {
         noted(site().judge(&check(json!({"args": {"_raw_params": [template]}}))));
     }

@@ -15,6 +15,7 @@ mod own_catalogs;
 mod properties;
 mod purity;
 mod rows;
+mod servers;
 mod settings;
 mod targets;
 mod words;

@@ -285,7 +285,7 @@ fn rules_make_a_call_milder_only_by_the_exact_value() {
         (
             "mcp__ansible-mcp__ansible-task",
             json!({"host_pattern": "web01", "check": true}),
-            true,
+            false,
         ),
         (
             "mcp__ansible-mcp__ansible-task",
