@@ -107,14 +107,15 @@ fn checkpoints(taken: &[(&Vpg, Checkpoint)]) -> String {
 }
 
 fn note(names: &str, taken: &[(&Vpg, Checkpoint)], deletes: bool) -> String {
-    let warning = if deletes {
-        " Deleting or unregistering a protected VM takes it out of protection, and its journal may go with it."
+    // Files and a VM are restored into a VM that is there. One that is gone comes back with its group only.
+    let back = if deletes {
+        "in Zerto, fail the VPG over or clone it, and choose the checkpoint by its tag; a VM of the same name that exists then is another one. Deleting or unregistering a protected VM takes it out of protection, and its journal may go with it: leave the VPG as it is until the VM is back."
     } else {
-        ""
+        "in Zerto, Restore > file restore or VM restore from the journal, and choose the checkpoint by its tag."
     };
     // The way back comes first, so that a long list of checkpoints cannot push it out.
     whole(&format!(
-        "Zerto took a checkpoint of {names} before this call, tag {}. If the change goes wrong, tell the user: in Zerto, Restore > file restore or VM restore from the journal, and choose the checkpoint by its tag.{warning} Checkpoint {}.",
+        "Zerto took a checkpoint of {names} before this call, tag {}. If the change goes wrong, tell the user: {back} Checkpoint {}.",
         tags(taken),
         checkpoints(taken)
     ))

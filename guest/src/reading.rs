@@ -184,6 +184,8 @@ fn deletes(name: &str) -> bool {
     ["delete", "unregister", "destroy", "terminate"]
         .iter()
         .any(|word| name.contains(word))
+        // The VM stays where only a snapshot of it goes.
+        && !name.contains("snapshot")
 }
 
 fn fits(rule: &Rule, arguments: &Arguments<'_>) -> bool {

@@ -104,6 +104,16 @@ impl CallRecord {
         self.decided().map_or(&[], |decision| &decision.machines)
     }
 
+    /// Whether it deletes or unregisters a VM, by the tool's name, or by the note where the tool carries a command.
+    pub fn deletes(&self) -> bool {
+        let tool = self.call().tool.to_ascii_lowercase();
+        let tool = tool.rsplit("__").next().unwrap_or_default();
+        let verbs = ["delete", "unregister", "destroy", "terminate"];
+        let note = self.decided().and_then(|decided| decided.why.as_deref());
+        (verbs.iter().any(|verb| tool.contains(verb)) && !tool.contains("snapshot"))
+            || note.is_some_and(|note| note.contains("takes it out of protection"))
+    }
+
     /// Whether it names this machine, by name or identifier.
     pub fn names(&self, vm: &str) -> bool {
         let is_it = |name: &str| name.eq_ignore_ascii_case(vm);

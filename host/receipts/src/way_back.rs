@@ -21,13 +21,21 @@ pub struct Step {
 }
 
 /// The ways back to these checkpoints, gentlest first: files, a VM, and a test of the whole group beside the running one.
-pub fn way_back(checkpoints: &[Checkpoint], machines: &[Machine]) -> Vec<Step> {
+///
+/// Files and a VM are restored into a VM that is there. After a deletion only the group is left to go back with, and a VM
+/// of the same name is another one, so none of the steps that name a VM is given.
+pub fn way_back(checkpoints: &[Checkpoint], machines: &[Machine], deleted: bool) -> Vec<Step> {
     let mut steps = Vec::new();
     for checkpoint in checkpoints {
         let members: Vec<&Machine> = machines
             .iter()
             .filter(|machine| machine.vpg == checkpoint.vpg)
             .collect();
+        if deleted {
+            steps.push(test_failover(checkpoint, &members));
+            steps.push(clone_group(checkpoint, &members));
+            continue;
+        }
         for machine in &members {
             steps.push(files(checkpoint, machine));
         }
@@ -110,10 +118,34 @@ fn machine_from_journal(checkpoint: &Checkpoint, machine: &Machine) -> Step {
     }
 }
 
-fn test_failover(checkpoint: &Checkpoint, members: &[&Machine]) -> Step {
-    let name = members
+/// The name of a checkpoint's group, where a machine of it tells.
+fn group<'a>(checkpoint: &'a Checkpoint, members: &[&'a Machine]) -> &'a str {
+    members
         .first()
-        .map_or(checkpoint.vpg.as_str(), |machine| machine.vpg_name.as_str());
+        .map_or(checkpoint.vpg.as_str(), |machine| machine.vpg_name.as_str())
+}
+
+fn clone_group(checkpoint: &Checkpoint, members: &[&Machine]) -> Step {
+    let name = group(checkpoint, members);
+    let mut body = json!({ "checkpointId": checkpoint.id, "datastoreIdentifier": "DATASTORE" });
+    if !members.is_empty() {
+        body["vmIdentifiers"] = members.iter().map(|machine| machine.vm.as_str()).collect();
+    }
+    Step {
+        what: "bring the deleted VM back as a copy",
+        subject: name.to_owned(),
+        by_hand: format!(
+            "the VM was deleted: leave the VPG {name} as it is, since its journal goes with it, and do not restore into a VM \
+             of the same name, which is another one. Clone the VPG: choose {}, and bring the copy back from the recovery \
+             site",
+            in_words(checkpoint)
+        ),
+        by_api: vec![("POST", format!("/v1/vpgs/{}/CloneStart", checkpoint.vpg), body)],
+    }
+}
+
+fn test_failover(checkpoint: &Checkpoint, members: &[&Machine]) -> Step {
+    let name = group(checkpoint, members);
     let mut body = json!({ "checkpointIdentifier": checkpoint.id });
     if !members.is_empty() {
         body["vmIdentifiers"] = members.iter().map(|machine| machine.vm.as_str()).collect();
@@ -147,7 +179,7 @@ mod tests {
         let Body::Decision(_, decided) = decision("c", crate::Verdict::Pass) else {
             unreachable!()
         };
-        let steps = way_back(&decided.checkpoints, &decided.machines);
+        let steps = way_back(&decided.checkpoints, &decided.machines, false);
         assert_eq!(
             steps.iter().map(|step| step.what).collect::<Vec<_>>(),
             [
@@ -165,10 +197,30 @@ mod tests {
             assert!(step.by_hand.contains(checkpoint.tag.as_ref().unwrap()));
         }
         // A checkpoint of a group of which no machine is known: the group is all that there is to name.
-        let alone = way_back(&decided.checkpoints, &[]);
+        let alone = way_back(&decided.checkpoints, &[], false);
         assert_eq!(
             (alone.len(), alone[0].subject.as_str()),
             (1, checkpoint.vpg.as_str())
         );
+    }
+
+    #[test]
+    fn a_deleted_vm_gets_no_step_that_needs_a_vm() {
+        let Body::Decision(_, decided) = decision("c", crate::Verdict::Pass) else {
+            unreachable!()
+        };
+        let steps = way_back(&decided.checkpoints, &decided.machines, true);
+        assert_eq!(
+            steps.iter().map(|step| step.what).collect::<Vec<_>>(),
+            [
+                "test a failover, beside what is running",
+                "bring the deleted VM back as a copy"
+            ]
+        );
+        let text = serde_json::to_string(&steps).unwrap();
+        for step in ["/v1/flrs", "/Restore", "Restore >"] {
+            assert!(!text.contains(step), "{text}");
+        }
+        assert!(text.contains("/CloneStart") && text.contains("is another one"));
     }
 }

@@ -71,7 +71,7 @@ fn rewind(html: &mut Html, call: &CallRecord) {
         html.markup("</p>");
     }
     html.markup("<details><summary>How to go back</summary><ol class=\"steps\">");
-    for step in way_back(checkpoints, call.machines()) {
+    for step in way_back(checkpoints, call.machines(), call.deletes()) {
         html.markup("<li><b>")
             .text(step.what)
             .markup("</b>: ")

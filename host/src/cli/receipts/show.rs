@@ -159,7 +159,7 @@ fn described(call: &CallRecord) -> Value {
         "checkpoints": call.checkpoints(),
         "decision": call.decision.as_ref().map(|receipt| json!({ "receipt": named(receipt), "facts": call.decided() })),
         "observations": observations,
-        "way_back": way_back(call.checkpoints(), call.machines()),
+        "way_back": way_back(call.checkpoints(), call.machines(), call.deletes()),
     })
 }
 
@@ -202,7 +202,7 @@ fn in_words(call: &CallRecord, terminal: &Terminal) -> String {
         );
     }
     say("outcome", call.ending().word());
-    for step in way_back(call.checkpoints(), call.machines()) {
+    for step in way_back(call.checkpoints(), call.machines(), call.deletes()) {
         let title = clean_line(&format!("{}: {}", step.what, step.subject), LONGEST_LINE);
         let by_hand = terminal.wrap(&clean_line(&step.by_hand, LONGEST_LINE), 2);
         text.push_str(&format!("\n{title}\n  {by_hand}\n"));
