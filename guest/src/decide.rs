@@ -46,7 +46,7 @@ pub fn before(call: &Call, world: &mut impl World) -> Verdict {
 /// What the operator chose for calls of this sort.
 fn by_stance(stance: Stance, reason: String) -> Verdict {
     match stance {
-        Stance::Ask => Verdict::Ask(reason),
+        Stance::Ask => Verdict::Ask(say::longer(&reason, say::QUESTION)),
         Stance::Deny => Verdict::Deny(say::longer(&reason, say::TELL)),
         Stance::Pass => Verdict::Pass(None),
     }

@@ -8,6 +8,8 @@ use crate::text::{cut, listed, quoted, shown, whole, words};
 
 /// How a reason ends that asks a human.
 pub const ASKED: &str = "No checkpoint was taken, so the change could not be rewound. Allow it?";
+/// How every other reason ends that asks a human.
+pub const QUESTION: &str = "Allow it?";
 /// What a model may do after a deny.
 pub const TELL: &str = "Tell the user.";
 /// How a reason ends that denies.

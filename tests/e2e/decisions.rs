@@ -271,6 +271,97 @@ fn a_pattern_an_empty_limit_and_an_opaque_id_ask() {
 }
 
 #[test]
+fn what_the_server_does_not_enforce_is_not_believed() {
+    let world = World::with_zvm("[[vpgs]]\ninstant = true\nvms = [{ name = 'web01' }, { name = 'db01' }]");
+    let calls = [
+        (
+            "mcp__vmware-mcp__vm_power",
+            json!({ "off": "db01", "_args": "web01" }),
+        ),
+        (
+            "mcp__vmware-mcp__vm_change",
+            json!({ "vm": "web01", "cpu-hot-add-enabled": "-vm=db01" }),
+        ),
+        (
+            "mcp__aap-mcp__inventories_ad_hoc_commands_create",
+            json!({ "id": 1, "limit": "web01", "requestBody": { "limit": "all" } }),
+        ),
+        (
+            "mcp__aap-mcp__job_templates_launch_create",
+            json!({ "id": 7, "requestBody": { "limit": "web01" } }),
+        ),
+        (
+            "mcp__awx__launch_job",
+            json!({ "template_id": 7, "limit": "web01" }),
+        ),
+        (
+            "mcp__aap-mcp__jobs_relaunch_create",
+            json!({ "id": 7, "requestBody": { "limit": "web01" } }),
+        ),
+        (
+            "mcp__ssh-mcp__run-command",
+            json!({ "command": "id", "profile": "web01", "session": "s" }),
+        ),
+    ];
+    for (tool, input) in calls {
+        let outcome = world.hook(HOLDPOINT, &before(tool, input.clone()));
+        assert_eq!(outcome.decision(), "ask", "{tool} {input}: {outcome:?}");
+    }
+    assert_eq!(inserts(&world), 0);
+    for (tool, input) in [
+        (
+            "mcp__aap-mcp__inventories_ad_hoc_commands_create",
+            json!({ "id": 1, "requestBody": { "limit": "web01" } }),
+        ),
+        (
+            "mcp__ansible-mcp__ansible-task",
+            json!({ "host_pattern": "web01", "module": "include_role", "check": true }),
+        ),
+        (
+            "mcp__ssh-mcp__read-command",
+            json!({ "profile": "web01", "command": "ifconfig eth0 down" }),
+        ),
+    ] {
+        let outcome = world.hook(HOLDPOINT, &before(tool, input.clone()));
+        assert_eq!(outcome.decision(), "context", "{tool} {input}: {outcome:?}");
+    }
+}
+
+#[test]
+fn the_settings_of_a_server_say_what_its_templates_and_scopes_are() {
+    let world = World::with_zvm("[[vpgs]]\ninstant = true\nvms = [{ name = 'web01' }, { name = 'db01' }]");
+    let launch = before("mcp__awx__launch_job", json!({ "template_id": 7 }));
+    assert_asks(&world.hook(HOLDPOINT, &launch), "template");
+    world.configure("[policy.servers.awx]\ntemplates = { 7 = ['web01', 'db01'] }\nscopes = { zone = 'a' }\nmachines = { 1 = 'x' }");
+    assert_eq!(world.hook(HOLDPOINT, &launch).decision(), "context");
+}
+
+#[test]
+fn a_name_with_a_comma_is_one_vm_where_there_is_one() {
+    let world = World::with_zvm(
+        "[[vpgs]]\nname = 'BOTH'\ninstant = true\nvms = [{ name = 'web' }, { name = 'db' }]\n[[vpgs]]\nname = 'ONE'\ninstant = true\nvms = [{ name = 'web,db' }]",
+    );
+    let outcome = world.hook(HOLDPOINT, &power_off("web,db"));
+    assert_eq!(outcome.decision(), "context", "{outcome:?}");
+    assert!(format!("{outcome:?}").contains("ONE") && !format!("{outcome:?}").contains("BOTH"));
+}
+
+#[test]
+fn every_ask_ends_with_the_question_and_says_what_a_headless_run_means() {
+    let world = World::with_zvm(HEALTHY);
+    for (tool, input) in [
+        ("mcp__nobody__knows", json!({})),
+        ("mcp__esxi__createVM", json!({})),
+        ("mcp__esxi__powerOff", json!({})),
+        ("mcp__esxi__powerOff", json!({ "name": "nobody" })),
+    ] {
+        let outcome = world.hook(HOLDPOINT, &before(tool, input));
+        assert_asks(&outcome, "Allow it?");
+        assert_asks(&outcome, "the call did not run: tell the user.");
+    }
+}
+
+#[test]
 fn an_id_that_the_operator_has_mapped_is_captured() {
     let world = World::with_zvm(HEALTHY);
     world.configure("[policy.machines]\n0a1b2c = 'jp-ubuntu'");

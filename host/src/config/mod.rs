@@ -304,9 +304,22 @@ impl Ask {
                 "{reason} A human would have to decide, and nobody is there to be asked in this permission mode, so the \
                  call does not run. Tell the user."
             )),
+            Verdict::Ask(reason) => Verdict::Ask(asking(&reason)),
             verdict => verdict,
         }
     }
+}
+
+/// A reason with the question that a human answers, and with what a model has to know where nobody was asked: a headless
+/// harness refuses the call and hands the reason to the model.
+fn asking(reason: &str) -> String {
+    const QUESTION: &str = "Allow it?";
+    let question = if reason.contains(QUESTION) {
+        ""
+    } else {
+        " Allow it?"
+    };
+    format!("{reason}{question} Where no human could answer, the call did not run: tell the user.")
 }
 
 impl Policy {
