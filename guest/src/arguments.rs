@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 
 use serde_json::Value;
 
+use crate::doubled;
 use crate::lookup::same;
 
 /// A call's arguments.
@@ -49,6 +50,22 @@ impl<'a> Arguments<'a> {
     /// Whether an argument stands there more than once, in spellings that differ by case only.
     pub fn repeats(&self, argument: &str) -> bool {
         spellings(self.parsed(), argument) > 1
+    }
+
+    /// One of these arguments that stands twice, or that a part of whose path does, however it is spelt.
+    pub fn doubled<'n>(&self, arguments: &[&'n str]) -> Option<&'n str> {
+        if arguments.is_empty() {
+            return None;
+        }
+        let doubled: Vec<String> = doubled::names(self.text)
+            .iter()
+            .map(|name| plainly(name))
+            .collect();
+        let stands_twice = |argument: &str| {
+            let parts = path(argument);
+            parts.iter().any(|part| doubled.contains(&plainly(part)))
+        };
+        arguments.iter().copied().find(|argument| stands_twice(argument))
     }
 
     /// One of these arguments whose name stands at a place too that is none of theirs, at whatever depth and however

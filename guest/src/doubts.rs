@@ -165,6 +165,12 @@ fn elsewhere(group: &Group, named: &BTreeSet<&str>, arguments: &Arguments<'_>) -
         .copied()
         .filter(|argument| !group.doubtful.iter().any(|doubtful| doubtful == argument))
         .collect();
+    if let Some(argument) = arguments.doubled(&counting) {
+        return Some(format!(
+            "the argument {} stands there twice, and which of them counts is not known",
+            quoted(argument)
+        ));
+    }
     let (argument, place) = arguments.elsewhere(&counting)?;
     Some(format!(
         "the argument {} also stands at {}, and which of them counts is not known",

@@ -11,6 +11,7 @@ pub mod catalog;
 pub mod classify;
 pub mod command;
 pub mod decide;
+pub mod doubled;
 pub mod doubts;
 pub mod judge;
 pub mod lookup;

@@ -195,6 +195,30 @@ fn a_name_counts_only_at_the_place_that_the_server_reads() {
 }
 
 #[test]
+fn a_name_that_stands_twice_asks() {
+    for (tool, text) in [
+        ("mcp__esxi__powerOff", r#"{"name": "db01", "name": "web01"}"#),
+        (
+            "mcp__aap-mcp__ad_hoc_commands_create",
+            r#"{"requestBody": {"limit": "all"}, "requestBody": {"limit": "web01"}}"#,
+        ),
+        (
+            "mcp__aap-mcp__ad_hoc_commands_create",
+            r#"{"requestBody": {"limit": "all", "limit": "web01"}}"#,
+        ),
+    ] {
+        let mut twice = call(tool, json!({}));
+        twice.arguments = text.into();
+        let mut world = site();
+        holds(&asked(world.judge(&twice)), &["stands there twice"]);
+        assert!(world.captures.is_empty(), "{text}");
+    }
+    let mut read = call("mcp__esxi__vmStats", json!({}));
+    read.arguments = r#"{"vm_name": "a", "vm_name": "b"}"#.into();
+    assert_eq!(site().judge(&read), Verdict::Pass(None));
+}
+
+#[test]
 fn a_launch_reaches_what_the_template_says() {
     let launches = [
         ("awx", "launch_job", json!({"template_id": 7, "limit": "web01"})),

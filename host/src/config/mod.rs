@@ -17,6 +17,7 @@ use holdpoint_session::{Store, Tools};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::text;
 use crate::verdict::Verdict;
 
 pub use keys::reference;
@@ -299,12 +300,15 @@ impl Ask {
     /// some versions, goes on.
     pub fn resolve(&self, verdict: Verdict, mode: Option<&str>) -> Verdict {
         let applies = |listed: &String| listed == "*" || Some(listed.as_str()) == mode;
+        // What is added here must not be cut away.
+        let shorter = |reason: String| text::clean(&reason, text::LONGEST - 300);
         match verdict {
             Verdict::Ask(reason) if self.deny_in_modes.iter().any(applies) => Verdict::Deny(format!(
-                "{reason} A human would have to decide, and nobody is there to be asked in this permission mode, so the \
-                 call does not run. Tell the user."
+                "{} A human would have to decide, and nobody is there to be asked in this permission mode, so the \
+                 call does not run. Tell the user.",
+                shorter(reason)
             )),
-            Verdict::Ask(reason) => Verdict::Ask(asking(&reason)),
+            Verdict::Ask(reason) => Verdict::Ask(asking(&shorter(reason))),
             verdict => verdict,
         }
     }
