@@ -143,6 +143,20 @@ fn an_allowlist_of_programs_is_no_reading() {
             json!({"session_id": "s", "device_id": "d", "base_command": command, "command_string": command}),
         );
     }
+    let falcon = |base: &str, line: &str| {
+        let arguments =
+            json!({"session_id": "s", "device_id": "d", "base_command": base, "command_string": line});
+        site().judge(&call("mcp__crowdstrike__rtr_execute_command", arguments))
+    };
+    assert_eq!(falcon("ls", "ls C:\\Users"), Verdict::Pass(None));
+    for (base, line) in [
+        ("ls", "zip a b"),
+        ("ls", "lsx"),
+        ("reg query", "reg query HKLM"),
+        ("ps", ""),
+    ] {
+        asked(falcon(base, line));
+    }
     let screen = |more: &str| {
         let command = format!("aws ec2 get-console-screenshot --instance-id i-1{more}");
         site().judge(&call(
