@@ -157,6 +157,16 @@ fn the_settings_of_names_reach_the_policy() {
         json!({ "hostname": "vcenter01", "vm_id": "vm-38" }),
     );
     assert_eq!(world.hook(HOLDPOINT, &moref).decision(), "ask");
+    // Another vCenter has a `vm-38` too: the operator says which one `hostname` may name.
     world.configure(&format!("policy.vcenter = '{vcenter}'"));
+    assert_eq!(world.hook(HOLDPOINT, &moref).decision(), "ask");
+    world.configure(&format!(
+        "policy.vcenter = '{vcenter}'\npolicy.servers.vsphere.scopes.hostname = 'VCENTER01'"
+    ));
     assert_eq!(world.hook(HOLDPOINT, &moref).decision(), "context");
+    let other = before(
+        "mcp__vsphere__power_off_vm",
+        json!({ "hostname": "vcenter02", "vm_id": "vm-38" }),
+    );
+    assert_eq!(world.hook(HOLDPOINT, &other).decision(), "ask");
 }
