@@ -43,6 +43,27 @@ impl Zvm {
         self.api.http.reach().await
     }
 
+    /// Whether whoever answers can be a ZVM, told without a log-in: none where it can, else what speaks against it.
+    ///
+    /// # Errors
+    ///
+    /// As [`reach`](Self::reach).
+    pub async fn stranger(&self) -> Result<Option<String>, Error> {
+        let answer = self.api.http.ask_nobody(&["v1", "localsite"]).await?;
+        let is_json =
+            |value: &reqwest::header::HeaderValue| value.as_bytes().starts_with(b"application/json");
+        let kind = answer.headers.get(reqwest::header::CONTENT_TYPE);
+        Ok(match answer.status.as_u16() {
+            // A ZVM wants a log-in first, tells what is asked, or has troubles of its own.
+            401 | 403 | 500..=599 => None,
+            200..=299 if kind.is_some_and(is_json) => None,
+            status => Some(format!(
+                "it answers {status} to {}, which a ZVM does not",
+                answer.name
+            )),
+        })
+    }
+
     /// Logs in, and says how long that counts; none where it ends by disuse only.
     ///
     /// # Errors

@@ -141,16 +141,18 @@ impl Http {
 
     /// Shakes hands and waits for any answer at all. Nothing secret is sent.
     pub(crate) async fn reach(&self) -> Result<(), Error> {
+        self.ask_nobody(&[]).await.map(drop)
+    }
+
+    /// Asks for a resource once, without saying who asks.
+    pub(crate) async fn ask_nobody(&self, segments: &[&str]) -> Result<Answer, Error> {
         let ask = Ask {
             method: Method::GET,
-            url: self.url(&[], &[]),
+            url: self.url(segments, &[]),
             body: Body::None,
             identity: Identity::None,
         };
-        self.exchange(&ask)
-            .await
-            .map(drop)
-            .map_err(|failure| failure.error)
+        self.exchange(&ask).await.map_err(|failure| failure.error)
     }
 
     /// Keeps a text out of everything that this ZVM's words are shown in.
