@@ -51,6 +51,12 @@ pub(crate) fn read(config: &config::Zerto, deadline: Instant) -> Result<Secret, 
     if let Some(password) = &config.legacy_password {
         return Ok(Secret::new(password.0.clone()));
     }
+    if config.is_original() {
+        return Err(Error::Unauthorized(format!(
+            "{} is not configured",
+            config.named("secret")
+        )));
+    }
     Err(Error::Unauthorized(
         "none of zerto.secret_env, secret_file, secret_command and secret_keyring is configured".into(),
     ))

@@ -246,7 +246,7 @@ pub(crate) fn settings_with(
     deadline: Instant,
     secret: impl FnOnce() -> Result<zvm::Secret, Error>,
 ) -> Result<zvm::Settings, Error> {
-    let missing = |key: &str| Error::Unreachable(format!("zerto.{key} is not configured"));
+    let missing = |key: &str| Error::Unreachable(format!("{} is not configured", config.named(key)));
     let url = config.url.clone().ok_or_else(|| missing("url"))?;
     let username = || config.username.clone().ok_or_else(|| missing("username"));
     let secret = secret()?;

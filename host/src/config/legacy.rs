@@ -4,20 +4,21 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::layers::{read_private, variable};
 use super::zerto::LegacyPassword;
-use super::{Choice, Config, ConfigError};
+use super::{Choice, Config, ConfigError, in_range};
 
-/// The original's configuration file. It may hold more than we read.
-#[derive(Deserialize)]
+/// The original's configuration file.
 pub(crate) struct Original {
     pub(crate) zerto_url: Option<String>,
     pub(crate) username: Option<String>,
     pub(crate) password: Option<String>,
     pub(crate) client_id: Option<String>,
     pub(crate) verify_tls: Option<bool>,
+    /// Whatever else it holds.
+    pub(crate) rest: Map<String, Value>,
 }
 
 impl Original {
@@ -25,16 +26,38 @@ impl Original {
     ///
     /// # Errors
     ///
-    /// Where it cannot be read, may be written by others, or is something else.
+    /// Where it cannot be read, may be written by others, or is something else. No value is repeated: the password stands
+    /// in this file.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
-        serde_json::from_str(&read_private(path)?).map_err(|error| ConfigError::Invalid {
+        let invalid = |cause: String| ConfigError::Invalid {
             path: path.to_owned(),
-            // Not in the parser's words, which quote what they stumbled over: the password stands in this file.
-            cause: format!(
+            cause,
+        };
+        let text = read_private(path)?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let mut rest: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
+            invalid(format!(
                 "is not as the original hook has it, in line {}, column {}",
                 error.line(),
                 error.column()
-            ),
+            ))
+        })?;
+        let mut text = |member: &str| match rest.remove(member) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(invalid(format!("{member} has to be a text"))),
+        };
+        Ok(Self {
+            zerto_url: text("zerto_url")?,
+            username: text("username")?,
+            password: text("password")?,
+            client_id: text("client_id")?,
+            verify_tls: match rest.remove("verify_tls") {
+                None | Some(Value::Null) => None,
+                Some(Value::Bool(verify)) => Some(verify),
+                Some(_) => return Err(invalid("verify_tls has to be true or false".into())),
+            },
+            rest,
         })
     }
 }
@@ -50,6 +73,7 @@ pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
                 format!("is '{text}', and has to be a number of seconds"),
             )
         })?;
+        in_range("ZERTO_HOOK_GUARD_TIMEOUT", Some(seconds), 1.0..=3600.0)?;
         config.deadline_seconds = Some(seconds);
     }
     if let Some(word) = variable("ZERTO_HOOK_UNKNOWN") {
@@ -64,6 +88,10 @@ pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
         });
     }
     if let Some(path) = variable("ZERTO_HOOK_LOG") {
+        if !Path::new(&path).is_absolute() {
+            let cause = format!("is '{path}', and has to begin with '/'");
+            return Err(ConfigError::value("ZERTO_HOOK_LOG", cause));
+        }
         config.log.path = Some(PathBuf::from(path));
     }
     Ok(())
@@ -71,7 +99,19 @@ pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
 
 fn fill_from_file(config: &mut Config, path: &Path) -> Result<(), ConfigError> {
     let original = Original::read(path)?;
+    if original
+        .zerto_url
+        .as_deref()
+        .is_some_and(|url| !url.starts_with("https://"))
+    {
+        // Not the address itself: some write a password into it.
+        return Err(ConfigError::value(
+            &format!("zerto_url in {}", path.display()),
+            "has to begin with https://",
+        ));
+    }
     let zerto = &mut config.zerto;
+    zerto.original = Some(path.to_owned());
     zerto.url = original.zerto_url;
     zerto.username = original.username;
     zerto.client_id = original.client_id;

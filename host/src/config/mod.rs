@@ -27,6 +27,7 @@ pub(crate) use legacy::Original;
 pub use receipts::{Mode, Receipts, Signer};
 pub use record::{Record, Shadow};
 pub use trust::{Key, Require, SignatureRule};
+pub(crate) use zerto::fingerprint;
 pub use zerto::{LoginKind, Zerto};
 
 /// Everything that can be configured. Every key is described in `docs/configuration.md`, which is made from `keys`.
@@ -332,6 +333,11 @@ impl Policy {
         self.grants
             .clone()
             .unwrap_or_else(|| crate::runtime::CAPABILITIES.map(str::to_owned).to_vec())
+    }
+
+    /// The operator's own catalogs.
+    pub fn catalog_files(&self) -> &[PathBuf] {
+        &self.catalogs
     }
 
     /// The settings as the policy gets them: JSON text. Reads the operator's catalog files.

@@ -43,6 +43,16 @@ pub enum Signer {
     Asqav,
 }
 
+impl Signer {
+    /// As the configuration spells it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Asqav => "asqav",
+        }
+    }
+}
+
 /// The receipts.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]

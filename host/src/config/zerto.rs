@@ -35,6 +35,9 @@ pub struct Zerto {
     pub(super) longest_wait_seconds: Option<f64>,
     share_checkpoints: Option<bool>,
     keep_token: Option<bool>,
+    /// The original hook's configuration, where that is what was read.
+    #[serde(skip)]
+    pub(super) original: Option<PathBuf>,
     /// The original's configuration holds its password itself; ours names where it is.
     #[serde(skip)]
     pub(crate) legacy_password: Option<LegacyPassword>,
@@ -117,16 +120,25 @@ impl Zerto {
     /// The pin's digest: `sha256:` and 64 hexadecimal digits, with or without colons between the bytes, as `openssl x509`
     /// prints them.
     pub fn fingerprint(&self) -> Option<[u8; 32]> {
-        let pin = self.pin.as_deref()?.strip_prefix("sha256:")?;
-        let digits: String = pin.chars().filter(|&letter| letter != ':').collect();
-        if digits.len() != 64 || !digits.is_ascii() {
-            return None;
-        }
-        let mut bytes = [0; 32];
-        for (byte, position) in bytes.iter_mut().zip((0..64).step_by(2)) {
-            *byte = u8::from_str_radix(&digits[position..position + 2], 16).ok()?;
-        }
-        Some(bytes)
+        fingerprint(self.pin.as_deref()?.strip_prefix("sha256:")?)
+    }
+
+    /// Whether the original hook's configuration was read, for want of one of ours.
+    pub(crate) const fn is_original(&self) -> bool {
+        self.original.is_some()
+    }
+
+    /// A key as whoever set it knows it: one of `[zerto]`, or a member of the original hook's configuration.
+    pub(crate) fn named(&self, key: &str) -> String {
+        let Some(path) = &self.original else {
+            return format!("zerto.{key}");
+        };
+        let member = match key {
+            "url" => "zerto_url",
+            "secret" => "password",
+            other => other,
+        };
+        format!("{member} in {}", path.display())
     }
 
     /// Whether the ZVM's certificate is verified. Only an explicit `false` turns that off.
@@ -183,4 +195,17 @@ mod tests {
             assert_eq!(read(bad), None, "{bad}");
         }
     }
+}
+
+/// A digest of 64 hexadecimal digits, with or without colons between the bytes.
+pub(crate) fn fingerprint(digits: &str) -> Option<[u8; 32]> {
+    let digits: String = digits.chars().filter(|&letter| letter != ':').collect();
+    if digits.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, position) in bytes.iter_mut().zip((0..64).step_by(2)) {
+        *byte = u8::from_str_radix(&digits[position..position + 2], 16).ok()?;
+    }
+    Some(bytes)
 }
