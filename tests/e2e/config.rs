@@ -258,7 +258,7 @@ fn a_password_in_the_originals_file_is_not_told_where_it_is_of_a_wrong_kind() {
     for password in [json!(73_310_155), json!(["73310155"]), json!({ "73310155": 1 })] {
         original(&world, &password);
         let outcome = hook_with(&world, &variables, &power_off());
-        assert_unusable(&world, &outcome, &["original.json", "line 1"]);
+        assert_unusable(&world, &outcome, &["original.json", "password has to be a text"]);
         assert!(!outcome.stderr.contains("73310155"), "{outcome:?}");
         assert!(!world.log().last().unwrap().to_string().contains("73310155"));
     }

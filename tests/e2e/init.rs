@@ -26,7 +26,7 @@ impl User {
         Self { world }
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = self.world.command(program);
         command.env_remove("HOLDPOINT_CONFIG");
         command
@@ -45,7 +45,7 @@ impl User {
     }
 
     /// Everything that a script has to say, and these.
-    fn init_with(&self, arguments: &[&str]) -> Outcome {
+    pub(crate) fn init_with(&self, arguments: &[&str]) -> Outcome {
         let (url, secret) = (self.url(), self.world.path("password").display().to_string());
         let all = [
             "--level",
@@ -64,11 +64,11 @@ impl User {
         self.world.path("ca.pem").display().to_string()
     }
 
-    fn settings_path(&self) -> PathBuf {
+    pub(crate) fn settings_path(&self) -> PathBuf {
         self.world.path("home/.claude/settings.json")
     }
 
-    fn config_path(&self) -> PathBuf {
+    pub(crate) fn config_path(&self) -> PathBuf {
         self.world.path("home/.config/holdpoint/config.toml")
     }
 
@@ -82,12 +82,17 @@ impl User {
         self.call_of(&settings)
     }
 
-    fn call_of(&self, settings: &Value) -> Outcome {
+    pub(crate) fn call_of(&self, settings: &Value) -> Outcome {
+        self.call_tool(settings, "mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" }))
+    }
+
+    /// The same for a call of any tool.
+    pub(crate) fn call_tool(&self, settings: &Value, tool: &str, arguments: Value) -> Outcome {
         let entry = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
         let mut command = self.command(entry["command"].as_str().unwrap());
         let words = entry["args"].as_array().unwrap();
         command.args(words.iter().map(|word| word.as_str().unwrap()));
-        let event = before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" }));
+        let event = before(tool, arguments);
         let outcome = run(command, event.to_string().as_bytes());
         self.world.assert_secret_kept(&outcome);
         outcome
@@ -262,6 +267,12 @@ fn the_original_hooks_configuration_is_taken_over() {
     let path = user.world.path("original.json").display().to_string();
     let from = ["--level", "user", "--from-zerto-rewind", &path];
     assert_failed(&user.init(&from), "--pin");
+    // What cannot be used is told by the name that the user knows.
+    let wrong = json!({"zerto_url": "http://zvm", "username": "admin"});
+    user.world.write_private("wrong.json", &wrong.to_string());
+    let wrong = user.world.path("wrong.json").display().to_string();
+    let refused = user.init(&["--level", "user", "--from-zerto-rewind", &wrong]);
+    assert_failed(&refused, &format!("zerto_url in {wrong}"));
     assert!(!user.world.path("home/.config/holdpoint/zvm-secret").exists());
     let outcome = user.init(&[&from[..], &["--trust-on-first-use"]].concat());
     assert_done(&outcome);
@@ -270,7 +281,7 @@ fn the_original_hooks_configuration_is_taken_over() {
         "\"prompt\"",
         "hooks.PreToolUse[0].hooks[0]",
         "180 seconds",
-        "still stands",
+        "only you can read it",
     ] {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
     }

@@ -34,7 +34,11 @@ mod house;
 #[cfg(unix)]
 mod init;
 #[cfg(unix)]
+mod init_files;
+#[cfg(unix)]
 mod init_secrets;
+#[cfg(target_os = "linux")]
+mod init_terminal;
 #[cfg(unix)]
 mod installation;
 #[cfg(unix)]

@@ -16,7 +16,7 @@ fn with_an_empty_etc(world: &World, script: &str) -> Option<Outcome> {
     let within = |script: &str| {
         let script = format!(
             "mount -t tmpfs -o mode=755 tmpfs /etc && echo 127.0.0.1 localhost > /etc/hosts && \
-             mount -t tmpfs -o mode=755 tmpfs /usr/local/bin && cp {HOLDPOINT} /usr/local/bin/holdpoint && \
+             mount -t tmpfs -o mode=755 tmpfs /var/lib && mount -t tmpfs -o mode=755 tmpfs /usr/local/bin && cp {HOLDPOINT} /usr/local/bin/holdpoint && \
              exec sh -ec '{script}'"
         );
         let mut command: Command = world.command("/usr/bin/unshare");

@@ -16,7 +16,7 @@ const WATCHED: &str = "network,openat,?open,clone,?clone3,?fork,?vfork,?epoll_cr
 
 /// Where strace is, found by the tests' own PATH, since the hook's environment is empty. Where it is not, the tests that
 /// need it say so and end; never in CI, which installs it.
-fn strace() -> Option<PathBuf> {
+pub(crate) fn strace() -> Option<PathBuf> {
     let strace = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .map(|directory| directory.join("strace"))
         .find(|strace| strace.is_file());

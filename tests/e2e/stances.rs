@@ -6,7 +6,7 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 23] = [
+const TESTS: [(&str, &str); 25] = [
     ("broken", include_str!("broken.rs")),
     ("broken_entries", include_str!("broken_entries.rs")),
     ("compiling", include_str!("compiling.rs")),
@@ -16,6 +16,8 @@ const TESTS: [(&str, &str); 23] = [
     ("doctor", include_str!("doctor.rs")),
     ("events", include_str!("events.rs")),
     ("init", include_str!("init.rs")),
+    ("init_files", include_str!("init_files.rs")),
+    ("init_terminal", include_str!("init_terminal.rs")),
     ("init_secrets", include_str!("init_secrets.rs")),
     ("managed", include_str!("managed.rs")),
     ("panics", include_str!("panics.rs")),

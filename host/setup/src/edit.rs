@@ -44,8 +44,38 @@ pub fn remove(text: &str) -> Result<String, EditError> {
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
         return Ok(text.to_owned());
     }
-    change(text, |text, root| Ok(first_of_ours(text, root)))
+    change(text, |text, root| Ok(first_where(text, root, &Command::is_ours)))
 }
+
+/// The text without the handlers that a rule names, and without what holds nothing else then.
+pub(crate) fn remove_where(text: &str, is_meant: impl Fn(&Command) -> bool) -> Result<String, EditError> {
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        return Ok(text.to_owned());
+    }
+    change(text, |text, root| Ok(first_where(text, root, &is_meant)))
+}
+
+/// Whether the text has `allowManagedHooksOnly`.
+pub(crate) fn is_managed_only(text: &str) -> bool {
+    let readable = jsonc::readable(text.trim_start_matches('\u{feff}'));
+    let value = jsonc::parse(&readable);
+    let root = value.as_ref().and_then(Value::as_object);
+    root.is_some_and(|root| last(root, MANAGED_ONLY).is_some())
+}
+
+/// The text without `allowManagedHooksOnly`.
+pub(crate) fn remove_managed_only(text: &str) -> Result<String, EditError> {
+    change(text, |text, root| {
+        let position = root
+            .properties
+            .iter()
+            .rposition(|property| property.name.as_str() == MANAGED_ONLY);
+        Ok(position.map(|position| Container::from(root).remove(text, position)))
+    })
+}
+
+/// The setting that switches off the hooks of other levels.
+const MANAGED_ONLY: &str = "allowManagedHooksOnly";
 
 /// Applies one change after the other until there is none, reading the text anew each time: every place in it moves.
 fn change(
@@ -62,7 +92,8 @@ fn change(
         text.to_owned()
     };
     loop {
-        let value = jsonc::parse(&text).ok_or(EditError::NoJson)?;
+        let readable = jsonc::readable(&text);
+        let value = jsonc::parse(&readable).ok_or(EditError::NoJson)?;
         let Value::Object(root) = &value else {
             return Err(shape("the file", "object"));
         };
@@ -99,23 +130,45 @@ fn missing(text: &str, root: &Object<'_>, hook: &Hook) -> Result<Option<Vec<Edit
         let Value::Array(groups) = &groups.value else {
             return Err(shape(&format!("hooks.{}", event.name()), "list"));
         };
+        let wanted = hook.matcher(event);
         let mut is_covered = false;
-        for place in ours(groups) {
+        for place in handlers_where(groups, &Command::is_ours) {
             if let Some(edits) = outdated(text, layout, place.handler, &hook.handler(event)) {
                 return Ok(Some(edits));
             }
-            let matcher = place
-                .group
-                .get_string("matcher")
-                .map(|literal| literal.value.as_ref());
-            is_covered |= matcher == event.matcher() || matches!(matcher, None | Some("" | "*"));
+            let found = last(place.group, "matcher").and_then(|found| found.value.as_string_lit());
+            let matcher = found.map(|literal| literal.value.as_ref());
+            let is_all = matches!(matcher, None | Some("" | "*"));
+            is_covered |= matcher == wanted.as_deref()
+                || is_all && (hook.matcher.is_none() || wanted.as_deref() == Some("*"));
+            if let (Some(literal), Some(wanted), false) = (found, &wanted, is_covered)
+                && hook.matcher.is_some()
+                && place.handlers.elements.len() == 1
+            {
+                let value = Node::string(wanted).render(layout, "");
+                return Ok(Some(vec![Edit::replace(
+                    literal.range.start,
+                    literal.range.end,
+                    value,
+                )]));
+            }
         }
         if !is_covered {
             let render = |layout: Layout<'_>, indent: &str| group.render(layout, indent);
             return Ok(Some(Container::from(groups).append(text, layout, render)));
         }
     }
-    Ok(None)
+    if !hook.managed_only {
+        return Ok(None);
+    }
+    match last(root, MANAGED_ONLY) {
+        None => add(root, MANAGED_ONLY, &Node::Plain(true.into())),
+        Some(found) if serde_value(text, &found.value) != Some(true.into()) => {
+            let range = found.value.range();
+            Ok(Some(vec![Edit::replace(range.start, range.end, "true")]))
+        }
+        Some(_) => Ok(None),
+    }
 }
 
 /// What of one of our handlers is not as it should be. What we do not write ourselves stays, except what would keep the hook
@@ -149,8 +202,8 @@ fn outdated(
     Some(Container::from(handler).remove(text, position))
 }
 
-/// The change that takes out the first entry of ours, with everything that would be empty then.
-fn first_of_ours(text: &str, root: &Object<'_>) -> Option<Vec<Edit>> {
+/// The change that takes out the first handler that is meant, with everything that would be empty then.
+fn first_where(text: &str, root: &Object<'_>, is_meant: &dyn Fn(&Command) -> bool) -> Option<Vec<Edit>> {
     let hooks_at = root
         .properties
         .iter()
@@ -160,7 +213,7 @@ fn first_of_ours(text: &str, root: &Object<'_>) -> Option<Vec<Edit>> {
         let Some(groups) = event.value.as_array() else {
             continue;
         };
-        let Some(place) = ours(groups).next() else {
+        let Some(place) = handlers_where(groups, is_meant).next() else {
             continue;
         };
         if place.handlers.elements.len() > 1 {
@@ -177,7 +230,7 @@ fn first_of_ours(text: &str, root: &Object<'_>) -> Option<Vec<Edit>> {
     None
 }
 
-/// One of our handlers under an event, and where it stands.
+/// A handler under an event, and where it stands.
 struct Place<'v, 't> {
     group: &'v Object<'t>,
     group_position: usize,
@@ -186,47 +239,69 @@ struct Place<'v, 't> {
     position: usize,
 }
 
-fn ours<'v, 't>(groups: &'v Array<'t>) -> impl Iterator<Item = Place<'v, 't>> {
+fn handlers_where<'v, 't>(
+    groups: &'v Array<'t>,
+    is_meant: &dyn Fn(&Command) -> bool,
+) -> impl Iterator<Item = Place<'v, 't>> {
     let with_position = groups.elements.iter().enumerate();
     let lists = with_position.filter_map(|(group_position, group)| {
         let group = group.as_object()?;
         Some((group, group_position, last(group, "hooks")?.value.as_array()?))
     });
-    lists.flat_map(|(group, group_position, handlers)| {
-        let handlers_of_ours = handlers.elements.iter().enumerate();
-        handlers_of_ours.filter_map(move |(position, handler)| {
+    lists.flat_map(move |(group, group_position, handlers)| {
+        let each = handlers.elements.iter().enumerate();
+        each.filter_map(move |(position, handler)| {
             let handler = handler.as_object()?;
-            is_ours(handler).then_some(Place {
-                group,
-                group_position,
-                handlers,
-                handler,
-                position,
-            })
+            command_of(handler)
+                .is_some_and(|command| is_meant(&command))
+                .then_some(Place {
+                    group,
+                    group_position,
+                    handlers,
+                    handler,
+                    position,
+                })
         })
     })
 }
 
-fn is_ours(handler: &Object<'_>) -> bool {
-    let Some(command) = last(handler, "command").and_then(|found| found.value.as_string_lit()) else {
-        return false;
-    };
+/// What a handler starts, as far as it tells whose it is.
+fn command_of(handler: &Object<'_>) -> Option<Command> {
+    let command = last(handler, "command")?.value.as_string_lit()?;
     let args = last(handler, "args").and_then(|found| found.value.as_array());
-    Command {
+    Some(Command {
         command: command.value.to_string(),
         args: args.and_then(strings),
         ..Command::default()
-    }
-    .is_ours()
+    })
 }
 
-/// What the first handler of ours before a call starts, as a settings file's text has it.
-pub(crate) fn installed(text: &str) -> Option<Hook> {
-    let value = jsonc::parse(text.trim_start_matches('\u{feff}'))?;
+/// What the first handler of ours before a call may have been put in as, as a settings file's text has it: none where
+/// there is no such handler.
+pub(crate) fn installed(text: &str) -> Vec<Hook> {
+    let Some((hook, matcher)) = first_installed(text) else {
+        return Vec::new();
+    };
+    // Neither tells from the text whether it was asked for or there before.
+    let matchers = [None, matcher];
+    let forms = matchers.into_iter().flat_map(|matcher| {
+        [false, true].map(|managed_only| Hook {
+            matcher: matcher.clone(),
+            managed_only,
+            ..hook.clone()
+        })
+    });
+    forms.collect()
+}
+
+fn first_installed(text: &str) -> Option<(Hook, Option<String>)> {
+    let readable = jsonc::readable(text.trim_start_matches('\u{feff}'));
+    let value = jsonc::parse(&readable)?;
     let hooks = last(value.as_object()?, "hooks")?.value.as_object()?;
     let groups = last(hooks, Event::PreToolUse.name())?.value.as_array()?;
-    let handler = ours(groups).next()?.handler;
-    Some(Hook {
+    let place = handlers_where(groups, &Command::is_ours).next()?;
+    let handler = place.handler;
+    let hook = Hook {
         program: last(handler, "command")?.value.as_string_lit()?.value.to_string(),
         args: strings(last(handler, "args")?.value.as_array()?)?,
         timeout_seconds: last(handler, "timeout")?
@@ -235,7 +310,11 @@ pub(crate) fn installed(text: &str) -> Option<Hook> {
             .value
             .parse()
             .ok()?,
-    })
+        matcher: None,
+        managed_only: false,
+    };
+    let matcher = last(place.group, "matcher").and_then(|found| found.value.as_string_lit());
+    Some((hook, matcher.map(|literal| literal.value.to_string())))
 }
 
 fn strings(array: &Array<'_>) -> Option<Vec<String>> {

@@ -1,31 +1,33 @@
-//! Changes a settings file: with a backup beside it, and in one step, so that the harness never reads half of one.
+//! Changes settings files: ours go in and come out, and nothing of a user's is lost on the way.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+pub use crate::copies::{Before, Copies};
 use crate::edit::{self, EditError};
+use crate::handler::Command;
 use crate::hook::Hook;
+pub use crate::transaction::{Readers, Transaction};
 
-/// What became of a settings file.
+/// What becomes of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Everything was as it should be; nothing was written.
+    /// Everything is as it should be; nothing is written.
     Unchanged,
-    /// It was written, and what stood there before is in the backup, if anything did.
+    /// It is written. What it was before is in the copy, if it was there.
     Written {
-        /// The backup.
-        backup: Option<PathBuf>,
+        /// The copy.
+        copy: Option<PathBuf>,
     },
-    /// It has the very bytes again that it had before our entries came.
+    /// It gets the very bytes again that it had before our entries came.
     Restored,
-    /// Nothing but our entries was in it, and it is gone.
+    /// It came with our entries, holds nothing else, and goes.
     Deleted,
 }
 
-/// Why a settings file was not changed.
+/// Why a file was not changed.
 #[derive(Debug, Error)]
 pub enum FileError {
     /// A file cannot be read or written.
@@ -44,157 +46,309 @@ pub enum FileError {
         /// Why.
         cause: EditError,
     },
-    /// It is no text.
-    #[error("{path}: it is no UTF-8", path = path.display())]
-    NoText {
+    /// It cannot be changed as it is, and what to do.
+    #[error("{path}: {why}", path = path.display())]
+    Refused {
         /// The file.
         path: PathBuf,
+        /// Why.
+        why: String,
     },
-    /// Somebody else wrote it at the same time.
+    /// Another program wrote it at the same time.
     #[error("{path}: it was changed by somebody else at the same time; try again", path = path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
+    /// A change failed, and so did putting back those before it.
+    #[error(
+        "{cause}; these files were changed before that and could not be put back: {}",
+        listed(files)
+    )]
+    NotUndone {
+        /// Why the change failed.
+        cause: Box<Self>,
+        /// The files that are changed all the same.
+        files: Vec<PathBuf>,
+    },
 }
 
-/// Where the text of a settings file from before our entries lies.
-pub fn backup_path(path: &Path) -> PathBuf {
+impl FileError {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        |cause| Self::Io { path, cause }
+    }
+
+    pub(crate) fn refused(path: &Path, why: impl Into<String>) -> Self {
+        let (path, why) = (path.to_owned(), why.into());
+        Self::Refused { path, why }
+    }
+
+    fn edit(path: &Path) -> impl FnOnce(EditError) -> Self {
+        let path = path.to_owned();
+        |cause| Self::Edit { path, cause }
+    }
+}
+
+fn listed(files: &[PathBuf]) -> String {
+    let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    files.join(", ")
+}
+
+/// Where earlier versions kept a settings file's copy: beside it.
+fn earlier_copy(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".before-holdpoint");
     path.with_file_name(name)
 }
 
-/// Puts our entries into a settings file, and makes it where there is none. The backup is what stood there without them:
-/// later changes of our own entries leave it.
+/// Puts our entries into a settings file at once: as [`plan_install`].
 ///
 /// # Errors
 ///
 /// Where the file cannot be read, changed or written; it is as it was then.
-pub fn install(path: &Path, hook: &Hook) -> Result<Change, FileError> {
-    let before = read(path)?;
-    let text = before.clone().unwrap_or_default();
-    let after = edit::merge(&text, hook).map_err(|cause| edit_error(path, cause))?;
-    if before.as_deref() == Some(&after) {
-        return Ok(Change::Unchanged);
-    }
-    let is_without_us = edit::remove(&text).is_ok_and(|without| without == text);
-    let backup = match &before {
-        Some(before) if is_without_us => {
-            let backup = backup_path(path);
-            write(&backup, before, Some(path))?;
-            Some(backup)
-        }
-        Some(_) => Some(backup_path(path)).filter(|backup| backup.exists()),
-        None => None,
-    };
-    replace(path, before.as_deref(), &after)?;
-    Ok(Change::Written { backup })
+pub fn install(path: &Path, hook: &Hook, copies: &Copies, readers: Readers) -> Result<Change, FileError> {
+    let mut files = Transaction::new();
+    let change = plan_install(path, hook, copies, readers, &mut files)?;
+    files.apply()?;
+    Ok(change)
 }
 
-/// Takes our entries out of a settings file. Where the file is as [`install`] left it, it gets back the bytes that it had
-/// before, or goes, if it was not there before.
+/// Takes our entries out of a settings file at once: as [`plan_uninstall`].
 ///
 /// # Errors
 ///
 /// As [`install`].
-pub fn uninstall(path: &Path) -> Result<Change, FileError> {
-    let Some(text) = read(path)? else {
+pub fn uninstall(path: &Path, copies: &Copies) -> Result<Change, FileError> {
+    let mut files = Transaction::new();
+    let change = plan_uninstall(path, copies, &mut files)?;
+    files.apply()?;
+    Ok(change)
+}
+
+/// Plans our entries into a settings file, which is made where there is none. What it is now is kept, unless it is as an
+/// earlier run of ours left it.
+///
+/// # Errors
+///
+/// Where the file cannot be read or changed.
+pub fn plan_install(
+    path: &Path,
+    hook: &Hook,
+    copies: &Copies,
+    readers: Readers,
+    files: &mut Transaction,
+) -> Result<Change, FileError> {
+    adopt_earlier_copy(path, copies, files)?;
+    let target = files.target(path)?;
+    let now = text(path, files)?;
+    let after = edit::merge(now.as_deref().unwrap_or_default(), hook).map_err(FileError::edit(path))?;
+    if now.as_deref() == Some(&after) {
+        return Ok(Change::Unchanged);
+    }
+    let before = copies.before(files, &target)?;
+    let copy = match &now {
+        None => {
+            copies.begin(files, &target, None)?;
+            None
+        }
+        Some(now) if left_by_us(path, now, before.as_ref())? => match before {
+            Some(Before::Bytes(_)) => Some(copies.path(&target)),
+            _ => None,
+        },
+        Some(now) if edit::remove(now).as_ref() == Ok(now) => {
+            copies.begin(files, &target, Some(now.as_bytes()))?;
+            Some(copies.path(&target))
+        }
+        // Entries of ours that somebody wrote or changed by hand.
+        Some(now) => Some(copies.keep(files, &target, now.as_bytes())?),
+    };
+    files.write(path, after.into_bytes(), readers)?;
+    Ok(Change::Written { copy })
+}
+
+/// Plans our entries out of a settings file. Where it is as [`plan_install`] left it, it gets back the bytes that it had
+/// before, or goes if it was not there before.
+///
+/// # Errors
+///
+/// As [`plan_install`].
+pub fn plan_uninstall(path: &Path, copies: &Copies, files: &mut Transaction) -> Result<Change, FileError> {
+    adopt_earlier_copy(path, copies, files)?;
+    let target = files.target(path)?;
+    let before = copies.before(files, &target)?;
+    let now = text(path, files)?;
+    let without = match &now {
+        Some(now) => without_ours(path, now, before.as_ref())?,
+        None => String::new(),
+    };
+    let Some(now) = now.filter(|now| *now != without) else {
+        // Whatever was noted of a file that has nothing of ours any more tells nothing of a later one.
+        if before == Some(Before::Absent) {
+            copies.forget(files, &target)?;
+        }
         return Ok(Change::Unchanged);
     };
-    let without = edit::remove(&text).map_err(|cause| edit_error(path, cause))?;
-    if without == text {
-        return Ok(Change::Unchanged);
-    }
-    let backup = backup_path(path);
-    let original = read(&backup)?;
-    let left_by_us = edit::installed(&text).is_some_and(|hook| {
-        edit::merge(original.as_deref().unwrap_or_default(), &hook).as_ref() == Ok(&text)
-    });
-    match original {
-        Some(original) if left_by_us => {
-            replace(path, Some(&text), &original)?;
-            fs::remove_file(&backup).map_err(|cause| io_error(&backup, cause))?;
-            Ok(Change::Restored)
-        }
-        None if left_by_us => {
-            fs::remove_file(path).map_err(|cause| io_error(path, cause))?;
+    match before {
+        Some(Before::Absent) if is_nothing(&without) => {
+            files.remove(path)?;
+            copies.forget(files, &target)?;
             Ok(Change::Deleted)
         }
-        original => {
-            replace(path, Some(&text), &without)?;
-            let backup = original.map(|_| backup);
-            Ok(Change::Written { backup })
+        Some(Before::Bytes(original)) if had_none_of_ours(&original) => {
+            let is_as_left = left_by_us(path, &now, Some(&Before::Bytes(original.clone())))?;
+            if is_as_left || without.as_bytes() == original {
+                files.write(path, original, Readers::Owner)?;
+                copies.forget(files, &target)?;
+                return Ok(Change::Restored);
+            }
+            files.write(path, without.into_bytes(), Readers::Owner)?;
+            let copy = Some(copies.path(&target));
+            Ok(Change::Written { copy })
+        }
+        Some(Before::Absent) => {
+            files.write(path, without.into_bytes(), Readers::Owner)?;
+            copies.forget(files, &target)?;
+            Ok(Change::Written { copy: None })
+        }
+        // Entries that were written by hand.
+        _ => {
+            let copy = Some(copies.keep(files, &target, now.as_bytes())?);
+            files.write(path, without.into_bytes(), Readers::Owner)?;
+            Ok(Change::Written { copy })
         }
     }
 }
 
-fn io_error(path: &Path, cause: io::Error) -> FileError {
-    let path = path.to_owned();
-    FileError::Io { path, cause }
-}
-
-fn edit_error(path: &Path, cause: EditError) -> FileError {
-    let path = path.to_owned();
-    FileError::Edit { path, cause }
-}
-
-fn read(path: &Path) -> Result<Option<String>, FileError> {
-    match fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| FileError::NoText {
-            path: path.to_owned(),
-        }),
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(cause) => Err(io_error(path, cause)),
+/// Plans the handlers out of a settings file that a rule names, with what would be empty then. A copy is kept. Answers
+/// where, or none where there was no such handler.
+///
+/// # Errors
+///
+/// As [`plan_install`].
+pub fn plan_take_out(
+    path: &Path,
+    is_meant: impl Fn(&Command) -> bool,
+    copies: &Copies,
+    files: &mut Transaction,
+) -> Result<Option<PathBuf>, FileError> {
+    let Some(now) = text(path, files)? else {
+        return Ok(None);
+    };
+    let without = edit::remove_where(&now, is_meant).map_err(FileError::edit(path))?;
+    if without == now {
+        return Ok(None);
     }
+    let target = files.target(path)?;
+    let on_disk = files.on_disk(path)?.unwrap_or_default().to_owned();
+    let copy = copies.keep(files, &target, &on_disk)?;
+    files.write(path, without.into_bytes(), Readers::Owner)?;
+    Ok(Some(copy))
 }
 
-/// Writes a file that is not seen before it is whole, if what stands there is still what was read.
-fn replace(path: &Path, read_before: Option<&str>, text: &str) -> Result<(), FileError> {
-    // People keep their settings elsewhere and link to them; the link stays.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if let Some(directory) = target.parent() {
-        fs::create_dir_all(directory).map_err(|cause| io_error(directory, cause))?;
-    }
-    if read(&target)?.as_deref() != read_before {
-        return Err(FileError::Changed {
-            path: path.to_owned(),
-        });
-    }
-    write(&target, text, read_before.map(|_| target.as_path()))
-}
-
-/// Writes a whole file in one step. It gets the mode and the owner of the file that it is like.
-fn write(path: &Path, text: &str, like: Option<&Path>) -> Result<(), FileError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = (|| {
-        let mut file = File::options().write(true).create_new(true).open(&temporary)?;
-        if let Some(like) = like {
-            take_after(&file, like)?;
+/// Plans new content of any other file, and keeps what it is now. Answers where, if it was there.
+///
+/// # Errors
+///
+/// As [`plan_install`].
+pub fn plan_write(
+    path: &Path,
+    bytes: Vec<u8>,
+    readers: Readers,
+    copies: &Copies,
+    files: &mut Transaction,
+) -> Result<Option<PathBuf>, FileError> {
+    let target = files.target(path)?;
+    let now = files.read(path)?.map(<[u8]>::to_owned);
+    let copy = match now {
+        Some(now) if now == bytes => return Ok(None),
+        Some(now) => match copies.before(files, &target)? {
+            // Ours from the beginning; what it was in between is kept beside the mark that says so.
+            Some(Before::Absent) => Some(copies.keep_further(files, &target, &now)?),
+            _ => Some(copies.keep(files, &target, &now)?),
+        },
+        None => {
+            copies.begin(files, &target, None)?;
+            None
         }
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    })();
-    written.map_err(|cause| {
-        // Nothing is left behind; where that fails too, the first cause is what matters.
-        let _ = fs::remove_file(&temporary);
-        io_error(path, cause)
-    })
+    };
+    files.write(path, bytes, readers)?;
+    Ok(copy)
 }
 
-fn take_after(file: &File, like: &Path) -> io::Result<()> {
-    let metadata = fs::metadata(like)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        // An administrator may change a user's file; it stays the user's.
-        let ours = file.metadata()?;
-        if (ours.uid(), ours.gid()) != (metadata.uid(), metadata.gid()) {
-            std::os::unix::fs::fchown(file, Some(metadata.uid()), Some(metadata.gid()))?;
+/// A copy that an earlier version left beside the file goes where copies are kept now.
+fn adopt_earlier_copy(path: &Path, copies: &Copies, files: &mut Transaction) -> Result<(), FileError> {
+    let earlier = earlier_copy(path);
+    let Some(bytes) = files.read(&earlier)?.map(<[u8]>::to_owned) else {
+        return Ok(());
+    };
+    let target = files.target(path)?;
+    if copies.before(files, &target)?.is_none() {
+        copies.begin(files, &target, Some(&bytes))?;
+    } else {
+        copies.keep(files, &target, &bytes)?;
+    }
+    files.remove(&earlier)
+}
+
+/// The text of a settings file as it will be after the changes so far.
+fn text(path: &Path, files: &mut Transaction) -> Result<Option<String>, FileError> {
+    let Some(bytes) = files.read(path)? else {
+        return Ok(None);
+    };
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(FileError::refused(
+            path,
+            "it is UTF-16, as older PowerShell writes it; save it as UTF-8, then try again",
+        ));
+    }
+    let text = String::from_utf8(bytes.to_owned());
+    text.map(Some)
+        .map_err(|_| FileError::refused(path, "it is not UTF-8; save it as UTF-8, then try again"))
+}
+
+/// Whether a text is what we made of what was there before.
+fn left_by_us(path: &Path, now: &str, before: Option<&Before>) -> Result<bool, FileError> {
+    let original = match before {
+        None => return Ok(false),
+        Some(Before::Absent) => "",
+        Some(Before::Bytes(bytes)) => match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(_) => return Ok(false),
+        },
+    };
+    let hooks = edit::installed(now);
+    for hook in hooks {
+        if edit::merge(original, &hook).map_err(FileError::edit(path))? == now {
+            return Ok(true);
         }
     }
-    file.set_permissions(metadata.permissions())
+    Ok(false)
+}
+
+/// A text without our entries, and without the switch that came with them.
+fn without_ours(path: &Path, now: &str, before: Option<&Before>) -> Result<String, FileError> {
+    let without = edit::remove(now).map_err(FileError::edit(path))?;
+    let came_with_us = without != now
+        && match before {
+            None => false,
+            Some(Before::Absent) => true,
+            Some(Before::Bytes(bytes)) => {
+                std::str::from_utf8(bytes).is_ok_and(|original| !edit::is_managed_only(original))
+            }
+        };
+    if came_with_us && edit::is_managed_only(now) {
+        return edit::remove_managed_only(&without).map_err(FileError::edit(path));
+    }
+    Ok(without)
+}
+
+fn had_none_of_ours(original: &[u8]) -> bool {
+    std::str::from_utf8(original).is_ok_and(|text| edit::remove(text).as_deref() == Ok(text))
+}
+
+/// Whether a text holds no setting and no comment.
+fn is_nothing(text: &str) -> bool {
+    let bare: String = text.trim_start_matches('\u{feff}').split_whitespace().collect();
+    bare.is_empty() || bare == "{}"
 }

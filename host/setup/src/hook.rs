@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::Event;
 use crate::node::Node;
+use crate::reading::{Fires, matches};
 
 /// The command line that the harness starts for every event of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,9 +16,24 @@ pub struct Hook {
     /// After this many seconds the harness goes on without the hook. Has to be above the deadline, within which the hook
     /// answers in any case.
     pub timeout_seconds: u64,
+    /// The matcher of calls, where it is not the usual one. Has to fit every tool of an MCP server.
+    pub matcher: Option<String>,
+    /// Whether `allowManagedHooksOnly` is set beside the entries. Counts in managed settings only.
+    pub managed_only: bool,
 }
 
 impl Hook {
+    /// The matcher of an event's entry. Where it was chosen, Bash stays among the calls whose failures are counted.
+    pub(crate) fn matcher(&self, event: Event) -> Option<String> {
+        let usual = event.matcher()?;
+        Some(match &self.matcher {
+            None => usual.to_owned(),
+            Some(chosen) if event == Event::PreToolUse => chosen.clone(),
+            Some(chosen) if matches(Some(chosen), "Bash") == Fires::Yes => chosen.clone(),
+            Some(chosen) => format!("Bash|{chosen}"),
+        })
+    }
+
     /// The handler, its keys in a reader's order.
     pub(crate) fn handler(&self, event: Event) -> Vec<(&'static str, Node)> {
         let mut fields = vec![
@@ -39,7 +55,8 @@ impl Hook {
     /// The group with the handler in it.
     pub(crate) fn group(&self, event: Event) -> Node {
         let handlers = ("hooks", Node::List(vec![Node::Object(self.handler(event))]));
-        let matcher = event.matcher().map(|matcher| ("matcher", Node::string(matcher)));
+        let matcher = self.matcher(event);
+        let matcher = matcher.map(|matcher| ("matcher", Node::string(&matcher)));
         Node::Object(matcher.into_iter().chain([handlers]).collect())
     }
 

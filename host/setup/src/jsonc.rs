@@ -21,3 +21,50 @@ pub(crate) fn parse(text: &str) -> Option<Value<'_>> {
         .ok()?
         .value
 }
+
+/// The text with every half of a surrogate pair that stands alone (`\ud83d`) as `\uFFFD`: the client reads those, and this
+/// parser does not. Every place in it is the same.
+pub(crate) fn readable(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut readable = text.to_owned();
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find('\\')) {
+        at += found;
+        let half = |at: usize| {
+            let is_escape = bytes.get(at..at + 2) == Some(b"\\u");
+            let digits = text.get(at + 2..at + 6).filter(|_| is_escape)?;
+            u16::from_str_radix(digits, 16).ok()
+        };
+        match half(at) {
+            Some(0xd800..0xdc00) if matches!(half(at + 6), Some(0xdc00..0xe000)) => at += 12,
+            Some(0xd800..0xe000) => {
+                readable.replace_range(at + 2..at + 6, "FFFD");
+                at += 6;
+            }
+            // Past the letter that is escaped, which may be another backslash.
+            _ => at += 2,
+        }
+    }
+    readable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_halves_that_stand_alone_are_changed() {
+        for (text, expected) in [
+            (r#""\ud83d""#, r#""\uFFFD""#),
+            (r#""\ud83d\ude00 \udc00""#, r#""\ud83d\ude00 \uFFFD""#),
+            (r#""\ud83d\ud83d\ude00""#, r#""\uFFFD\ud83d\ude00""#),
+            (r#""\\ud83d \u00e4 \"""#, r#""\\ud83d \u00e4 \"""#),
+            (r#""ä\"#, r#""ä\"#),
+            (r#""\uä""#, r#""\uä""#),
+        ] {
+            assert_eq!(readable(text), expected);
+            assert_eq!(readable(text).len(), text.len());
+        }
+        assert!(parse(&readable(r#"{"a": "\ud83d", "b": 1e999}"#)).is_some());
+    }
+}

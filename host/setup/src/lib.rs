@@ -2,7 +2,7 @@
 //!
 //! [`reading`] says what of a set of settings files is in force and which hook entries would run for a call, as Claude Code
 //! decides it; [`merge`] and [`remove`] change a settings file's text and leave every other byte of it alone;
-//! [`mod@file`] does that to a file, with a backup beside it; [`plugin`] makes the same entries a plugin's.
+//! [`mod@file`] does that to files, several of them as one, and keeps copies; [`plugin`] makes the same entries a plugin's.
 //!
 //! What is said here of the client was seen in Claude Code 2.1.332, run on settings files made for it, unless it says otherwise.
 
@@ -10,6 +10,7 @@ pub mod file;
 pub mod plugin;
 pub mod reading;
 
+mod copies;
 mod edit;
 mod event;
 mod handler;
@@ -18,6 +19,8 @@ mod jsonc;
 mod line;
 mod node;
 mod splice;
+mod target;
+mod transaction;
 
 pub use crate::edit::{EditError, merge, remove};
 pub use crate::event::Event;

@@ -3,8 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
-use holdpoint_setup::file::{Change, backup_path, install, uninstall};
+use holdpoint_setup::file::{self, Change, Copies, FileError, Readers};
 use holdpoint_setup::reading::{Content, Fires, Installation, Level, Source};
 use holdpoint_setup::{Event, Hook, merge, remove};
 use jsonc_parser::{CollectOptions, ParseOptions};
@@ -20,7 +21,34 @@ fn hook() -> Hook {
             "/etc/holdpoint/config.toml".into(),
         ],
         timeout_seconds: 360,
+        matcher: None,
+        managed_only: false,
     }
+}
+
+/// The copies go beside the directory with the files.
+fn copies(path: &Path) -> Copies {
+    Copies::at(path.parent().unwrap().join(".copies"))
+}
+
+fn install(path: &Path, hook: &Hook) -> Result<Change, FileError> {
+    file::install(path, hook, &copies(path), Readers::Owner)
+}
+
+fn uninstall(path: &Path) -> Result<Change, FileError> {
+    file::uninstall(path, &copies(path))
+}
+
+/// What is in a directory, beside copies.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name != ".copies").collect()
+}
+
+/// Where the copy of a file lies.
+fn copy(path: &Path) -> PathBuf {
+    copies(path).path(&fs::canonicalize(path).unwrap())
 }
 
 /// A value that somebody may have in a settings file.
@@ -273,16 +301,16 @@ proptest! {
         let path = directory.path().join("settings.json");
         let before = write(&settings, &style);
         fs::write(&path, &before).unwrap();
-        prop_assert_eq!(install(&path, &hook()).unwrap(), Change::Written { backup: Some(backup_path(&path)) });
+        prop_assert_eq!(install(&path, &hook()).unwrap(), Change::Written { copy: Some(copy(&path)) });
         let newer = Hook { timeout_seconds: 900, program: "/usr/bin/holdpoint".into(), ..hook() };
         install(&path, &newer).unwrap();
         prop_assert_eq!(install(&path, &newer).unwrap(), Change::Unchanged);
-        prop_assert_eq!(fs::read_to_string(backup_path(&path)).unwrap(), &before[..]);
+        prop_assert_eq!(fs::read_to_string(copy(&path)).unwrap(), &before[..]);
         let change = uninstall(&path).unwrap();
         prop_assert_eq!(fs::read_to_string(&path).unwrap(), before);
         prop_assert_eq!(change, Change::Restored);
         prop_assert_eq!(uninstall(&path).unwrap(), Change::Unchanged);
-        prop_assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        prop_assert_eq!(names(directory.path()), ["settings.json"]);
     }
 
     /// What the client can read has our hooks in force afterwards: for calls of MCP servers, before and after.
@@ -342,7 +370,7 @@ fn a_usual_file_is_laid_out_as_it_was() {
     let hook = Hook {
         program: "/usr/bin/holdpoint".into(),
         args: vec!["hook".into()],
-        timeout_seconds: 360,
+        ..hook()
     };
     let after = merge(before, &hook).unwrap();
     assert!(after.starts_with(expected), "{after}");
@@ -430,7 +458,7 @@ fn what_cannot_be_changed_is_left_alone() {
         let error = install(&path, &hook()).unwrap_err().to_string();
         assert!(error.contains(words), "{text}: {error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "{text}");
+        assert_eq!(names(directory.path()), ["settings.json"], "{text}");
     }
 }
 
@@ -438,7 +466,7 @@ fn what_cannot_be_changed_is_left_alone() {
 fn a_file_that_was_not_there_goes_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(".claude/settings.json");
-    assert_eq!(install(&path, &hook()).unwrap(), Change::Written { backup: None });
+    assert_eq!(install(&path, &hook()).unwrap(), Change::Written { copy: None });
     assert_eq!(uninstall(&path).unwrap(), Change::Deleted);
     assert!(!path.exists());
     assert_eq!(uninstall(&path).unwrap(), Change::Unchanged);
@@ -452,8 +480,8 @@ fn what_was_changed_in_between_stays() {
     install(&path, &hook()).unwrap();
     let edited = fs::read_to_string(&path).unwrap().replace("opus", "sonnet");
     fs::write(&path, edited).unwrap();
-    let backup = Some(backup_path(&path));
-    assert_eq!(uninstall(&path).unwrap(), Change::Written { backup });
+    let copy = Some(copy(&path));
+    assert_eq!(uninstall(&path).unwrap(), Change::Written { copy });
     assert_eq!(
         fs::read_to_string(&path).unwrap(),
         "{\n  \"model\": \"sonnet\"\n}\n"

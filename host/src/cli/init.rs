@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::config::{LoginKind, Mode};
+use crate::config::{LoginKind, Mode, Signer};
 use crate::exit::ExitCode;
-use crate::init::{self, Report, SecretSource, Target, Trusted, Wanted, Zvm};
+use crate::init::{self, Report, SecretSource, Target, Trusted, Uninstall, Wanted, WantedReceipts, Zvm};
 use crate::terminal::{Terminal, Tone};
 
 /// What is set up, and what is not asked then.
@@ -64,12 +64,28 @@ pub(super) struct InitArguments {
     /// Whether receipts are written, and whether a call needs one; default for a new configuration: audit.
     #[arg(long, value_enum, value_name = "MODE")]
     receipts: Option<Receipts>,
-    /// Starts from the configuration of the original hook, and says what becomes different.
-    #[arg(long, value_name = "CONFIG.json")]
-    from_zerto_rewind: Option<PathBuf>,
+    /// Who signs receipts beside the key of this machine; asqav: the service, under the account that the environment names.
+    #[arg(long, value_enum, value_name = "SIGNER")]
+    signer: Option<SignedBy>,
+    /// The matcher of calls in the hook's entries, in the place of mcp__.*; has to fit every tool of an MCP server.
+    #[arg(long, value_name = "PATTERN")]
+    matcher: Option<String>,
+    /// For agents that nobody sits at: managed settings, no other hooks beside them, every ask a deny, and receipts.
+    #[arg(long, conflicts_with = "target")]
+    unattended: bool,
+    /// Starts from the configuration of the original hook, and says what becomes different; without a file from the one
+    /// that its entry or the environment names.
+    #[arg(long, value_name = "CONFIG.json", num_args = 0..=1)]
+    from_zerto_rewind: Option<Option<PathBuf>>,
     /// Takes the hook out of the settings again: of one level, or of all.
-    #[arg(long, conflicts_with_all = ["secret", "trust", "plugin", "from_zerto_rewind", "url", "login", "username", "client_id", "receipts"])]
+    #[arg(long, conflicts_with_all = ["secret", "trust", "plugin", "from_zerto_rewind", "url", "login", "username", "client_id", "receipts", "signer", "matcher", "unattended"])]
     uninstall: bool,
+    /// With --uninstall: removes the configuration, log, receipts, records, keys and policies as well, after naming them.
+    #[arg(long, requires = "uninstall")]
+    purge: bool,
+    /// With --purge: removes without asking.
+    #[arg(long, requires = "purge")]
+    yes: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -93,6 +109,14 @@ enum Receipts {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
+enum SignedBy {
+    /// The key of this machine alone.
+    Local,
+    /// The asqav service as well.
+    Asqav,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum Level {
     /// Yours, in every project.
     User,
@@ -109,7 +133,13 @@ impl InitArguments {
     pub(super) fn run(self) -> ExitCode {
         let mut report = Report::default();
         let done = if self.uninstall {
-            init::uninstall(self.target().as_ref(), &mut report)
+            let wanted = Uninstall {
+                target: self.target(),
+                config: self.config,
+                purge: self.purge,
+                yes: self.yes,
+            };
+            init::uninstall(wanted, &mut report)
         } else {
             init::run(self.wanted(), &mut report)
         };
@@ -164,11 +194,19 @@ impl InitArguments {
                 trust,
             },
             target,
-            receipts: self.receipts.map(|mode| match mode {
-                Receipts::Off => Mode::Off,
-                Receipts::Audit => Mode::Audit,
-                Receipts::Gate => Mode::Gate,
-            }),
+            receipts: WantedReceipts {
+                mode: self.receipts.map(|mode| match mode {
+                    Receipts::Off => Mode::Off,
+                    Receipts::Audit => Mode::Audit,
+                    Receipts::Gate => Mode::Gate,
+                }),
+                signer: self.signer.map(|signer| match signer {
+                    SignedBy::Local => Signer::Local,
+                    SignedBy::Asqav => Signer::Asqav,
+                }),
+            },
+            matcher: self.matcher,
+            unattended: self.unattended,
             from_zerto_rewind: self.from_zerto_rewind,
         }
     }

@@ -101,8 +101,11 @@ fn hooks(path: &Path, examination: &Examination) -> Result<(), String> {
         program: program.display().to_string(),
         args,
         timeout_seconds: timeout.map_or(least, |seconds| least.max(seconds as u64)),
+        matcher: None,
+        managed_only: false,
     };
-    holdpoint_setup::file::install(path, &hook)
+    let readers = holdpoint_setup::file::Readers::Owner;
+    holdpoint_setup::file::install(path, &hook, &crate::init::copies_of(path), readers)
         .map(drop)
         .map_err(|error| error.to_string())
 }

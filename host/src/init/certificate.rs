@@ -21,6 +21,28 @@ pub(super) enum Handshake {
 
 /// Shakes hands, and no more: nobody logs in.
 pub(super) fn shake_hands(url: &str, trust: Trust) -> Handshake {
+    let _progress = Progress::begin(&format!("asking {url} for its certificate"));
+    let asked = with_zvm(url, trust, async |zvm| {
+        let reached = zvm.reach().await;
+        (reached, zvm.certificate())
+    });
+    match asked {
+        Ok((Ok(()), _)) => Handshake::Trusted,
+        Ok((Err(_), Some(certificate))) => Handshake::Distrusted(certificate),
+        Ok((Err(error), None)) => Handshake::Nobody(error.to_string()),
+        Err(why) => Handshake::Nobody(why),
+    }
+}
+
+/// What speaks against it that whoever answers there is a ZVM. Nothing secret is sent.
+pub(super) fn stranger(url: &str, trust: Trust) -> Option<String> {
+    // Whether it can be reached was told by the handshake.
+    with_zvm(url, trust, async |zvm| zvm.stranger().await)
+        .ok()?
+        .ok()?
+}
+
+fn with_zvm<T>(url: &str, trust: Trust, question: impl AsyncFnOnce(&Zvm) -> T) -> Result<T, String> {
     let settings = Settings {
         url: url.to_owned(),
         // Never sent.
@@ -34,26 +56,15 @@ pub(super) fn shake_hands(url: &str, trust: Trust) -> Handshake {
         longest_wait: PATIENCE,
         keeper: None,
     };
-    let _progress = Progress::begin(&format!("asking {url} for its certificate"));
-    let zvm = match Zvm::new(settings) {
-        Ok(zvm) => zvm,
-        Err(error) => return Handshake::Nobody(error.to_string()),
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let reached = match runtime {
-        Ok(runtime) => {
-            let reached = runtime.block_on(zvm.reach());
-            // A look-up of a name that hangs in a thread is not waited for.
-            runtime.shutdown_background();
-            reached
-        }
-        Err(error) => return Handshake::Nobody(error.to_string()),
-    };
-    match (reached, zvm.certificate()) {
-        (Ok(()), _) => Handshake::Trusted,
-        (Err(_), Some(certificate)) => Handshake::Distrusted(certificate),
-        (Err(error), None) => Handshake::Nobody(error.to_string()),
-    }
+    let zvm = Zvm::new(settings).map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let answer = runtime.block_on(question(&zvm));
+    // A look-up of a name that hangs in a thread is not waited for.
+    runtime.shutdown_background();
+    Ok(answer)
 }
 
 /// A SHA-256 as tools print it, bytes with colons between them, in two halves: a whole one is wider than a terminal.

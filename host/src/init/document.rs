@@ -1,14 +1,13 @@
 //! The configuration file as it is written: with comments, and without losing what an operator wrote into it.
 
-use std::fs;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use holdpoint_setup::file::{self, Before, Copies, Readers, Transaction};
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
 use super::InitError;
+use super::form::Form;
 use crate::config::{self, Config};
-use crate::private;
 
 /// What a new file begins as. The values are set afterwards; a key behind `#` is an example.
 const TEMPLATE: &str = "\
@@ -79,30 +78,43 @@ const TRUSTS: [&str; 3] = ["ca_file", "pin", "verify"];
 /// A configuration file, read and not yet written.
 pub(super) struct Document {
     path: PathBuf,
-    /// What stands there now; none where there is no file.
-    before: Option<String>,
+    /// How the file that is there now is written; none where there is no file.
+    before: Option<Form>,
+    /// The text before any change.
+    unchanged: String,
     document: DocumentMut,
 }
 
 impl Document {
     /// Reads a file, or begins a new one.
-    pub(super) fn open(path: &Path) -> Result<Self, InitError> {
-        let before = match fs::read_to_string(path) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(InitError::file(path)(error)),
+    pub(super) fn open(path: &Path, files: &mut Transaction) -> Result<Self, InitError> {
+        let text = match files.read(path)? {
+            None => None,
+            Some(bytes) => {
+                let text = String::from_utf8(bytes.to_owned());
+                Some(text.map_err(|_| {
+                    InitError::Other(format!(
+                        "{} is not UTF-8; save it as UTF-8, then run init again",
+                        path.display()
+                    ))
+                })?)
+            }
         };
-        if let Some(text) = &before {
+        let (before, text) = match text.as_deref().map(Form::of) {
+            Some((form, text)) => (Some(form), text),
+            None => (None, TEMPLATE.to_owned()),
+        };
+        if before.is_some() {
             // What is wrong with it is said as the hook says it.
-            config::parse(path, text)?;
+            config::parse(path, &text)?;
         }
-        let text = before.as_deref().unwrap_or(TEMPLATE);
-        let document = text
+        let document: DocumentMut = text
             .parse()
-            .map_err(|_| InitError::Other(format!("{} is no TOML; mend it first", path.display())))?;
+            .map_err(|_| InitError::Other(format!("{} is not TOML; correct it first", path.display())))?;
         Ok(Self {
             path: path.to_owned(),
             before,
+            unchanged: document.to_string(),
             document,
         })
     }
@@ -124,6 +136,12 @@ impl Document {
     pub(super) fn has_elsewhere(&self, table: &str, key: &str) -> bool {
         let table = self.document.get(table).and_then(Item::as_table_like);
         table.is_some_and(|table| table.contains_key(key))
+    }
+
+    /// A text of another table.
+    pub(super) fn get_elsewhere(&self, table: &str, key: &str) -> Option<&str> {
+        let table = self.document.get(table).and_then(Item::as_table_like)?;
+        table.get(key)?.as_str()
     }
 
     /// Whether a key of `[zerto]` is set.
@@ -148,7 +166,7 @@ impl Document {
 
     /// Sets a key of `[zerto]`, and leaves it where it says that already.
     pub(super) fn set(&mut self, key: &str, value: impl Into<Value>) {
-        let comment = if self.before.is_none() {
+        let comment = if self.is_new() {
             COMMENTS.iter().find(|(of, _)| *of == key)
         } else {
             None
@@ -213,19 +231,48 @@ impl Document {
         }
     }
 
+    /// Adds catalogs to those that are named already.
+    pub(super) fn add_catalogs(&mut self, paths: &[String]) {
+        let policy = self.document.get("policy").and_then(Item::as_table_like);
+        let named = policy.and_then(|policy| policy.get("catalogs")?.as_array());
+        let mut all: Vec<String> = named
+            .into_iter()
+            .flatten()
+            .filter_map(|path| path.as_str().map(str::to_owned))
+            .collect();
+        let new: Vec<String> = paths.iter().filter(|path| !all.contains(path)).cloned().collect();
+        if !new.is_empty() {
+            all.extend(new);
+            self.set_elsewhere(Some("policy"), "catalogs", list(&all));
+        }
+    }
+
     /// The configuration that it makes.
     pub(super) fn check(&self) -> Result<Config, InitError> {
         Ok(config::parse(&self.path, &self.document.to_string())?)
     }
 
-    /// Writes it in one step, for its owner alone or for everybody to read. Answers whether anything had to be written.
-    pub(super) fn save(&self, is_public: bool) -> Result<bool, InitError> {
+    /// How the ZVM is reached, where nothing else has to be known yet.
+    pub(super) fn check_zerto(&self) -> Result<config::Zerto, InitError> {
+        Ok(self.check()?.zerto)
+    }
+
+    /// Plans it into its file, in the form that the file has. Answers whether anything has to be written, and where the
+    /// copy of what is there now will be.
+    pub(super) fn plan(
+        &self,
+        readers: Readers,
+        copies: &Copies,
+        files: &mut Transaction,
+    ) -> Result<Option<Option<PathBuf>>, InitError> {
         let text = self.document.to_string();
-        if self.before.as_ref() == Some(&text) {
-            return Ok(false);
-        }
-        write(&self.path, &text, is_public)?;
-        Ok(true)
+        let text = match &self.before {
+            Some(_) if text == self.unchanged => return Ok(None),
+            Some(form) => form.dress(&text),
+            None => text,
+        };
+        let copy = file::plan_write(&self.path, text.into_bytes(), readers, copies, files)?;
+        Ok(Some(copy))
     }
 }
 
@@ -240,44 +287,28 @@ pub(super) fn list(words: &[String]) -> Value {
     words.iter().map(String::as_str).collect::<Array>().into()
 }
 
-/// Writes a secret into a file that only its owner can read. One that is there already is left alone if it says the same,
-/// and is an error if it does not.
-pub(super) fn write_secret(path: &Path, secret: &str) -> Result<(), InitError> {
-    match fs::read_to_string(path) {
-        Ok(text) if text.trim_end_matches(['\r', '\n']) == secret => return Ok(()),
-        Ok(_) => {
+/// Plans a secret into a file that only its owner can read. One that is there already is left alone if it says the same;
+/// another one is replaced where `init` made it, and is an error where it did not.
+pub(super) fn plan_secret(
+    path: &Path,
+    secret: &str,
+    copies: &Copies,
+    files: &mut Transaction,
+) -> Result<(), InitError> {
+    let target = files.target(path)?;
+    let there = files.read(path)?.map(<[u8]>::to_owned);
+    let is_ours = copies.before(files, &target)? == Some(Before::Absent);
+    let text = format!("{secret}\n").into_bytes();
+    match there {
+        Some(bytes) if bytes.trim_ascii_end() == secret.as_bytes() => Ok(()),
+        Some(_) if !is_ours => {
             let path = path.display();
-            let text = format!(
+            Err(InitError::Other(format!(
                 "{path} is there and holds something else; name another file by --secret-file, or remove it"
-            );
-            return Err(InitError::Other(text));
+            )))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(InitError::file(path)(error)),
+        // No copy: nobody wants an older secret back, and it would be one more place to find it in.
+        Some(_) => Ok(files.write(path, text, Readers::Owner)?),
+        None => Ok(file::plan_write(path, text, Readers::Owner, copies, files).map(drop)?),
     }
-    write(path, &format!("{secret}\n"), false)
-}
-
-fn write(path: &Path, text: &str, is_public: bool) -> Result<(), InitError> {
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).map_err(InitError::file(directory))?;
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = private::create(&temporary, is_public).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        // A link to where the operator keeps it stays one.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        if target.parent() == temporary.parent() {
-            return fs::rename(&temporary, &target);
-        }
-        fs::copy(&temporary, &target)?;
-        fs::remove_file(&temporary)
-    });
-    written.map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        InitError::file(path)(error)
-    })
 }

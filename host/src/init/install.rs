@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use holdpoint_setup::file::{self, Change};
-use holdpoint_setup::reading::{Content, Fires, Installation, Level, Places, Source, State};
+use holdpoint_setup::file::{self, Change, Transaction};
+use holdpoint_setup::reading::{self, Content, Fires, Installation, Level, Places, Source, State};
 use holdpoint_setup::{Event, Hook, plugin};
 
+use super::place::{copies, readers};
 use super::questions::Questions;
-use super::{InitError, Report};
-use crate::config::{self, Config};
+use super::{InitError, Report, remains};
+use crate::config::Config;
 
 /// The least time between the deadline and the harness's timeout, in seconds.
 const MARGIN: f64 = 30.0;
@@ -86,46 +87,99 @@ impl Target {
         }
     }
 
-    /// Puts the hook there.
-    pub(super) fn install(
+    /// Plans the hook into the file, or into the plugin's folder. What was planned is told once it is done.
+    pub(super) fn plan(
         &self,
         places: &Places,
-        config_path: &Path,
-        config: &Config,
+        hook: &Hook,
+        files: &mut Transaction,
         report: &mut Report,
     ) -> Result<(), InitError> {
-        let hook = hook(config_path, config)?;
         if let Self::Plugin(directory) = self {
-            return write_plugin(directory, &hook, report);
+            return plan_plugin(self, directory, hook, files, report);
         }
-        let Some((level, path)) = self.file(places) else {
+        let Some((_, path)) = self.file(places) else {
             return Ok(());
         };
         let shown = path.display();
-        match file::install(&path, &hook)? {
-            Change::Unchanged => report.done(format!("The hook is in {shown}, and stays as it is.")),
-            _ if !file::backup_path(&path).exists() => report.done(format!("The hook is in {shown}.")),
-            _ => {
-                let backup = file::backup_path(&path);
-                let backup = backup.display();
-                report.done(format!(
-                    "The hook is in {shown}; what the file was before is in {backup}."
-                ));
-            }
-        }
+        report.done(
+            match file::plan_install(&path, hook, &copies(self), readers(self), files)? {
+                Change::Written { copy: Some(copy) } => format!(
+                    "The hook is in {shown}; what the file was before is in {}.",
+                    copy.display()
+                ),
+                Change::Unchanged => format!("The hook is in {shown}, and stays as it is."),
+                _ => format!("The hook is in {shown}."),
+            },
+        );
+        Ok(())
+    }
+
+    /// Says what the hook is worth there, and whether the harness would run it.
+    pub(super) fn look(&self, places: &Places, managed_only: bool, report: &mut Report) {
+        let Some((level, path)) = self.file(places) else {
+            return;
+        };
         look(level, &path, places, report);
         report.remark(match self {
             Self::User => "Whoever runs as you can take the hook out again, the agent as well: docs/install.md says what holds against that.",
             Self::Project => "The entry names paths of this machine. Everybody who trusts this folder runs it, and whoever can write the folder can take it out, the agent as well.",
             Self::Local => "It counts where Claude Code is started in this directory. The agent can take it out: docs/install.md says what holds against that.",
-            _ => "Only an administrator can take the hook out of there. Users can still add hooks of their own, unless allowManagedHooksOnly is set beside it.",
+            _ if managed_only => "Only an administrator can take the hook out of there, and hooks of users and projects do not run beside it.",
+            _ => "Only an administrator can take the hook out of there. Users and projects can still add hooks of their own, which can change a call's arguments after Holdpoint has decided: set allowManagedHooksOnly beside it, as init --unattended does, unless they need theirs.",
         });
-        Ok(())
     }
 }
 
+/// Asks an administrator whether the hooks of users and projects are switched off.
+pub(super) fn ask_managed_only(places: &Places, questions: &Questions) -> Result<bool, InitError> {
+    let installation = Installation::judge(places.read());
+    let theirs = Event::ALL
+        .into_iter()
+        .flat_map(|event| installation.entries(event))
+        .filter(|(file, entry)| !file.level.is_managed() && entry.ours().is_none())
+        .count();
+    let seen = match theirs {
+        0 => "None is seen in the settings of this user and directory.".to_owned(),
+        1 => "One is seen in the settings of this user and directory.".to_owned(),
+        some => format!("{some} are seen in the settings of this user and directory."),
+    };
+    let question = format!(
+        "Switch off the hooks that users, projects and plugins add (allowManagedHooksOnly)? Such a hook can change a call's \
+         arguments after Holdpoint has decided. {seen}"
+    );
+    let choices = [
+        "yes, only hooks in managed settings run",
+        "no, theirs run as well",
+    ];
+    Ok(questions.decision(&question, &choices)? == 0)
+}
+
+/// Whether a matcher can be the hook's: a call of an MCP server that it does not fit would not be guarded.
+pub(super) fn check_matcher(matcher: &str) -> Result<(), InitError> {
+    let tools = [
+        "mcp__esxi__powerOff",
+        "mcp__x__y",
+        "mcp__claude_ai_Slack__send-it",
+    ];
+    if tools
+        .iter()
+        .all(|tool| reading::matches(Some(matcher), tool) == Fires::Yes)
+    {
+        return Ok(());
+    }
+    Err(InitError::Other(format!(
+        "--matcher '{matcher}' does not fit every tool of an MCP server, whose calls would run unguarded: use '*' or 'mcp__.*'"
+    )))
+}
+
 /// What the harness is to start.
-fn hook(config_path: &Path, config: &Config) -> Result<Hook, InitError> {
+pub(super) fn hook(
+    config_path: &Path,
+    config: &Config,
+    matcher: Option<String>,
+    managed_only: bool,
+) -> Result<Hook, InitError> {
     let program = std::env::current_exe()
         .and_then(fs::canonicalize)
         .map_err(|error| InitError::Other(format!("where this program lies cannot be told ({error})")))?;
@@ -144,6 +198,8 @@ fn hook(config_path: &Path, config: &Config) -> Result<Hook, InitError> {
         args: vec!["hook".into(), "--config".into(), text(config_path)?],
         // A deadline is at most an hour.
         timeout_seconds: timeout as u64,
+        matcher,
+        managed_only,
     })
 }
 
@@ -164,13 +220,37 @@ fn look(level: Level, path: &Path, places: &Places, report: &mut Report) {
     }
 }
 
-fn write_plugin(directory: &Path, hook: &Hook, report: &mut Report) -> Result<(), InitError> {
-    for (below, text) in plugin::files(hook, env!("CARGO_PKG_VERSION")) {
-        let path = directory.join(below);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(InitError::file(parent))?;
+fn plan_plugin(
+    target: &Target,
+    directory: &Path,
+    hook: &Hook,
+    files: &mut Transaction,
+    report: &mut Report,
+) -> Result<(), InitError> {
+    let (copies, readers) = (copies(target), readers(target));
+    let [(manifest, text), (hooks, hooks_text)] = plugin::files(hook, env!("CARGO_PKG_VERSION"));
+    let path = directory.join(manifest);
+    if let Some(there) = files.read(&path)? {
+        let there: serde_json::Value = serde_json::from_slice(there).unwrap_or_default();
+        if there["name"] != "holdpoint" {
+            let path = path.display();
+            return Err(InitError::Other(format!(
+                "{path} is another plugin's manifest; name another folder by --plugin"
+            )));
         }
-        fs::write(&path, text).map_err(InitError::file(&path))?;
+    }
+    file::plan_write(&path, text.into_bytes(), readers, &copies, files)?;
+    let path = directory.join(hooks);
+    match files.read(&path)? {
+        // Whatever was added to it stays.
+        Some(_) => drop(file::plan_install(&path, hook, &copies, readers, files)?),
+        None => drop(file::plan_write(
+            &path,
+            hooks_text.into_bytes(),
+            readers,
+            &copies,
+            files,
+        )?),
     }
     let shown = directory.display();
     report.done(format!("{shown} is a plugin of Claude Code."));
@@ -187,20 +267,29 @@ pub(super) fn uninstall(
 ) -> Result<(), InitError> {
     let all = [Target::User, Target::Project, Target::Local, Target::Managed];
     let targets = target.map_or(&all[..], std::slice::from_ref);
+    let mut files = Transaction::new();
+    let mut planned = Vec::new();
+    for target in targets {
+        if let Some((_, path)) = target.file(places) {
+            let change = file::plan_uninstall(&path, &copies(target), &mut files)?;
+            planned.push((path, change));
+        }
+    }
+    files.apply()?;
     let mut touched = false;
-    for (_, path) in targets.iter().filter_map(|target| target.file(places)) {
+    for (path, change) in planned {
         let shown = path.display();
-        let what = match file::uninstall(&path)? {
+        let what = match change {
             Change::Unchanged => continue,
             Change::Restored => format!("{shown} is as it was before the hook came, byte for byte."),
             Change::Deleted => format!("{shown} held nothing but the hook, and is gone."),
-            Change::Written { backup: None } => {
+            Change::Written { copy: None } => {
                 format!("The hook is out of {shown}; everything else in it stays.")
             }
-            Change::Written { backup: Some(backup) } => format!(
-                "The hook is out of {shown}; everything else in it stays. It was changed since the hook came; what it was \
-                 before is in {}.",
-                backup.display()
+            Change::Written { copy: Some(copy) } => format!(
+                "The hook is out of {shown}; everything else in it stays. It was not as init left it; a copy of what it was is \
+                 in {}.",
+                copy.display()
             ),
         };
         touched = true;
@@ -209,35 +298,15 @@ pub(super) fn uninstall(
     if !touched {
         report.done("There was no hook of Holdpoint's to take out.".into());
     }
-    report.remark(match remains() {
-        none if none.is_empty() => "Nothing else of Holdpoint's is here.".to_owned(),
-        some => format!("What stays where it is: {}.", some.join("; ")),
-    });
     Ok(())
 }
 
-/// What else of Holdpoint's is here, as far as the configuration that is read without being named says so.
-fn remains() -> Vec<String> {
-    let places = config::Places::find(None);
-    let loaded = config::load(&places).unwrap_or_default();
-    let receipts = loaded.receipts.log().ok();
-    let all = [
-        ("the configuration", Some(places.machine)),
-        ("the configuration", places.user.map(|(path, _)| path)),
-        ("the secret", loaded.zerto.secret_file.clone()),
-        ("the decision log", loaded.log.open().ok().map(|log| log.path)),
-        ("receipts", receipts.as_ref().map(|log| log.directory.clone())),
-        ("the key that signs them", receipts.map(|log| log.key)),
-        (
-            "the session tally",
-            loaded.session.store().ok().map(|store| store.path().to_owned()),
-        ),
-        ("kept log-ins", config::Zerto::directory()),
-        ("installed policies", loaded.policy.store()),
-    ];
-    let there = all.into_iter().filter_map(|(what, path)| Some((what, path?)));
-    there
-        .filter(|(_, path)| path.exists())
-        .map(|(what, path)| format!("{what} {}", path.display()))
-        .collect()
+/// Names what stays after the hook is out.
+pub(super) fn tell_remains(remains: &[remains::Remain], report: &mut Report) {
+    if remains.is_empty() {
+        return report.remark("Nothing else of Holdpoint's is here.");
+    }
+    let shown: Vec<String> = remains.iter().map(ToString::to_string).collect();
+    report.remark(format!("What stays where it is: {}.", shown.join("; ")));
+    report.remark("Remove it with: holdpoint init --uninstall --purge");
 }

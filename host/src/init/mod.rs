@@ -3,25 +3,33 @@
 //! What is wanted comes from the command line; what is missing is asked where a human sits at a terminal, and is an error
 //! that names the option elsewhere. Nothing is written before everything is known.
 
+mod address;
 mod certificate;
 mod document;
+mod form;
 mod install;
+mod log_in;
 mod migrate;
+mod place;
 mod questions;
 mod receipts;
+mod remains;
 mod trust;
 mod zvm;
 
 use std::env;
 use std::path::{Path, PathBuf};
 
+use holdpoint_setup::file::{Readers, Transaction};
 use holdpoint_setup::reading;
 use thiserror::Error;
 
 pub use self::install::Target;
+pub(crate) use self::place::copies_of;
+pub use self::receipts::Wanted as WantedReceipts;
 pub use self::zvm::{SecretSource, Trusted, Zvm};
 
-use crate::config::{ConfigError, LoginKind, Mode, Places};
+use crate::config::{Config, ConfigError, LoginKind, Places};
 use document::Document;
 use questions::Questions;
 use zvm::Known;
@@ -35,10 +43,27 @@ pub struct Wanted {
     pub zvm: Zvm,
     /// Where the hook goes.
     pub target: Option<Target>,
-    /// The mode of receipts.
-    pub receipts: Option<Mode>,
-    /// The original hook's configuration, to start from.
-    pub from_zerto_rewind: Option<PathBuf>,
+    /// What is wanted of receipts.
+    pub receipts: WantedReceipts,
+    /// The matcher of calls, where it is not the usual one.
+    pub matcher: Option<String>,
+    /// Whether nobody sits at the agents of this machine.
+    pub unattended: bool,
+    /// Whether to start from the original hook's configuration, and from which, if not from the one that its entry names.
+    pub from_zerto_rewind: Option<Option<PathBuf>>,
+}
+
+/// What `--uninstall` says.
+#[derive(Debug, Default)]
+pub struct Uninstall {
+    /// The settings; all levels where none is named.
+    pub target: Option<Target>,
+    /// The configuration; none for the usual place.
+    pub config: Option<PathBuf>,
+    /// Whether everything else of Holdpoint's goes, too.
+    pub purge: bool,
+    /// Whether nobody has to be asked about that.
+    pub yes: bool,
 }
 
 /// Why nothing was set up, or not all.
@@ -110,58 +135,116 @@ impl Report {
 /// Where something is missing or wrong. Nothing was written then, or what was is in the report.
 pub fn run(wanted: Wanted, report: &mut Report) -> Result<(), InitError> {
     wanted.zvm.check()?;
+    if let Some(matcher) = &wanted.matcher {
+        install::check_matcher(matcher)?;
+    }
     let questions = Questions::at_the_terminal();
     let directory = env::current_dir().map_err(InitError::file(Path::new(".")))?;
     let places = harness_places(&directory)?;
     let mut zvm = wanted.zvm;
-    let original = wanted
-        .from_zerto_rewind
-        .as_deref()
-        .map(|path| migrate::read(path, &places))
-        .transpose()?;
+    let entries = migrate::find_entries(&places);
+    let original = match wanted.from_zerto_rewind {
+        Some(named) => Some(migrate::read(named.as_deref(), &entries, &places)?),
+        None => None,
+    };
     let said = match wanted.target {
+        None if wanted.unattended => Some(Target::Managed),
         None if questions.can_ask() => Some(Target::ask(&questions)?),
         said => said,
     };
     let path = config_path(wanted.config, said.as_ref())?;
-    let mut document = Document::open(&path)?;
+    let mut files = Transaction::new();
+    let mut document = Document::open(&path, &mut files)?;
     if let Some(original) = &original {
         original.fill(&mut zvm, &path);
     }
     let target = known(said, &zvm, &document, &questions)?;
     target.check(&places)?;
-    let Known { typed, is_trusted } = zvm.complete(&mut document, &questions, report)?;
+    let (copies, readers) = (place::copies(&target), place::readers(&target));
+    let mut planned = Report::default();
+    let Known { typed, is_trusted } = zvm.complete(&mut document, &questions, &mut planned)?;
     if let Some(original) = &original {
-        original.settings(&mut document, report);
+        original.settings(&mut document, &mut planned);
+        original.catalogs(&mut document, readers, &copies, &mut files, &mut planned)?;
     }
-    receipts::complete(wanted.receipts, &target, &mut document, &questions)?;
+    receipts::complete(
+        wanted.receipts,
+        wanted.unattended,
+        &target,
+        &mut document,
+        &questions,
+    )?;
+    if wanted.unattended {
+        document.set_elsewhere(Some("ask"), "deny_in_modes", document::list(&["*".to_owned()]));
+    }
+    let typed = typed.or_else(|| original.as_ref().and_then(|original| original.secret(&document)));
+    let typed = log_in::settle(
+        &mut document,
+        typed,
+        is_trusted,
+        &copies,
+        &questions,
+        &mut planned,
+    )?;
+    let managed_only = wanted.unattended
+        || target == Target::Managed
+            && questions.can_ask()
+            && install::ask_managed_only(&places, &questions)?;
     let config = document.check()?;
-    if let Some((path, text)) =
-        typed.or_else(|| original.as_ref().and_then(|original| original.secret(&document)))
-    {
-        document::write_secret(&path, &text)?;
-        report.done(format!(
+    if let Some((path, text)) = typed {
+        document::plan_secret(&path, &text, &copies, &mut files)?;
+        planned.done(format!(
             "The secret is in {}, which only you can read.",
             path.display()
         ));
     }
-    let is_public = target == Target::Managed;
-    if document.save(is_public)? {
-        report.done(format!("The configuration is {}.", path.display()));
-    } else {
-        report.done(format!(
-            "The configuration is {}, and stays as it is.",
-            path.display()
-        ));
-    }
-    zvm::try_log_in(&config, is_trusted, report);
-    receipts::make_key(&config, &target, report)?;
-    target.install(&places, &path, &config, report)?;
+    let shown = path.display();
+    planned.done(
+        match document.plan(readers_of_config(&target), &copies, &mut files)? {
+            None => format!("The configuration is {shown}, and stays as it is."),
+            Some(None) => format!("The configuration is {shown}."),
+            Some(Some(copy)) => format!(
+                "The configuration is {shown}; what it was before is in {}.",
+                copy.display()
+            ),
+        },
+    );
+    let hook = install::hook(&path, &config, wanted.matcher, managed_only)?;
+    target.plan(&places, &hook, &mut files, &mut planned)?;
+    migrate::offer_removal(&entries, copies_of, &questions, &mut files, &mut planned)?;
+    // Everything is known from here on.
+    write(files, &config, &target, &mut planned)?;
+    report.done.extend(planned.done);
+    report.remarks.extend(planned.remarks);
+    receipts::tell(&config, &target, report)?;
+    target.look(&places, managed_only, report);
     if let Some(original) = &original {
         original.differences(report);
+        migrate::Migration::tell_not_taken(&entries, report);
+    } else if !entries.is_empty() {
+        report
+            .remark("Start from the original hook's configuration with: holdpoint init --from-zerto-rewind");
+    }
+    if wanted.unattended {
+        report.remark("What else an agent needs that nobody sits at: docs/unattended.md.");
     }
     report.remark("Check everything with: holdpoint doctor");
     Ok(())
+}
+
+/// Writes everything that was planned, and the key of receipts; nothing of it stays where a part fails.
+fn write(files: Transaction, config: &Config, target: &Target, report: &mut Report) -> Result<(), InitError> {
+    files.check()?;
+    receipts::check(config, target)?;
+    Ok(files.apply_then(|| receipts::make_key(config, target, report))?)
+}
+
+/// The machine's configuration is read by every user's hook; a project's is still one user's.
+fn readers_of_config(target: &Target) -> Readers {
+    match target {
+        Target::Managed => Readers::Everybody,
+        _ => Readers::Owner,
+    }
 }
 
 /// Where the hook goes. Where nobody can be asked, everything that was not said is told at once.
@@ -184,14 +267,25 @@ fn known(
     }
 }
 
-/// Takes the hook out of every settings file that has it, or of one.
+/// Takes the hook out of every settings file that has it, or of one; and, where that is wanted, everything else.
 ///
 /// # Errors
 ///
-/// Where a file cannot be changed.
-pub fn uninstall(target: Option<&Target>, report: &mut Report) -> Result<(), InitError> {
+/// Where a file cannot be changed or removed.
+pub fn uninstall(wanted: Uninstall, report: &mut Report) -> Result<(), InitError> {
     let directory = env::current_dir().map_err(InitError::file(Path::new(".")))?;
-    install::uninstall(target, &harness_places(&directory)?, report)
+    let places = harness_places(&directory)?;
+    let target = wanted.target.as_ref();
+    let remains = remains::find(wanted.config.clone(), target)?;
+    if !wanted.purge {
+        install::uninstall(target, &places, report)?;
+        // A copy may have come with it.
+        install::tell_remains(&remains::find(wanted.config, target)?, report);
+        return Ok(());
+    }
+    remains::confirm(&remains, &Questions::at_the_terminal(), wanted.yes)?;
+    install::uninstall(target, &places, report)?;
+    remains::remove(remains::find(wanted.config, target)?, report)
 }
 
 fn harness_places(directory: &Path) -> Result<reading::Places, InitError> {

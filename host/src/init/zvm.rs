@@ -1,17 +1,11 @@
 //! What has to be known of the ZVM: where it is, what makes it trusted, as whom, and by which secret.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use holdpoint_zerto::Settings;
-
-use super::certificate::PATIENCE;
 use super::document::{self, Document};
 use super::questions::Questions;
-use super::{InitError, Report, login_name, trust};
-use crate::config::{Config, ConfigError, LoginKind};
-use crate::terminal::Progress;
-use crate::{secret, zerto};
+use super::{InitError, Report, address, login_name, trust};
+use crate::config::LoginKind;
 
 /// What the command line says of the ZVM.
 #[derive(Debug, Default)]
@@ -55,10 +49,10 @@ pub enum Trusted {
 }
 
 /// The options that say where the secret is.
-const SECRET_OPTIONS: &str = "--secret-file, --secret-env, --secret-command or --secret-keyring";
+pub(super) const SECRET_OPTIONS: &str = "--secret-file, --secret-env, --secret-command or --secret-keyring";
 
 /// A secret that was typed in, and the file that it goes to.
-type Typed = Option<(PathBuf, String)>;
+pub(super) type Typed = Option<(PathBuf, String)>;
 
 /// What became known of the ZVM beside what the document says.
 pub(super) struct Known {
@@ -70,7 +64,7 @@ pub(super) struct Known {
 impl Zvm {
     /// Whether what the command line says can be right, as far as that can be told from it alone.
     pub(super) fn check(&self) -> Result<(), InitError> {
-        self.url.as_deref().map_or(Ok(()), check_url)
+        self.url.as_deref().map_or(Ok(()), address::check)
     }
 
     /// What neither this nor the document says and cannot be told otherwise, with the options that say it.
@@ -102,13 +96,13 @@ impl Zvm {
         questions: &Questions,
         report: &mut Report,
     ) -> Result<Known, InitError> {
-        let url = match self.url.or_else(|| document.get("url").map(str::to_owned)) {
-            Some(url) => url,
-            None => ask_for_url(questions)?,
-        };
-        check_url(&url)?;
+        let known = self.url.or_else(|| document.get("url").map(str::to_owned));
+        let url = address::settle(known, questions)?;
         document.set("url", url.as_str());
         let is_trusted = trust::complete(self.trust, &url, document, questions, report)?;
+        if is_trusted && !questions.can_ask() {
+            address::tell_stranger(&url, &document.check_zerto()?, report);
+        }
         let login = complete_login(self.login, document, questions)?;
         if login == LoginKind::ClientCredentials || self.client_id.is_some() {
             let known = self
@@ -132,22 +126,6 @@ impl Zvm {
         }
         let typed = complete_secret(self.secret, document, questions)?;
         Ok(Known { typed, is_trusted })
-    }
-}
-
-fn check_url(url: &str) -> Result<(), InitError> {
-    // The address itself is not repeated: some write a password into it.
-    let checked = holdpoint_zerto::check_address(url);
-    checked.map_err(|why| ConfigError::value("zerto.url", format!("cannot be used: {why}")).into())
-}
-
-fn ask_for_url(questions: &Questions) -> Result<String, InitError> {
-    loop {
-        let url = questions.line("the ZVM", "--url", "The ZVM (https://…)", None)?;
-        match check_url(&url) {
-            Ok(()) => return Ok(url),
-            Err(error) => questions.tell(&error.to_string())?,
-        }
     }
 }
 
@@ -195,12 +173,28 @@ fn complete_secret(
         None if document.has_secret() => return Ok(None),
         None => ask_for_secret(document, questions)?,
     };
+    write_source(source, document)?;
+    Ok(typed)
+}
+
+/// Says in the document where the secret is.
+fn write_source(source: SecretSource, document: &mut Document) -> Result<(), InitError> {
     match source {
         SecretSource::Environment(name) => document.set_secret("secret_env", name),
         SecretSource::File(path) => document.set_secret("secret_file", absolute(&path)?),
         SecretSource::Command(words) => document.set_secret("secret_command", document::list(&words)),
         SecretSource::Keyring(name) => document.set_secret("secret_keyring", name),
     }
+    Ok(())
+}
+
+/// Asks again where the secret is, and says it in the document.
+pub(super) fn ask_again_for_secret(
+    document: &mut Document,
+    questions: &Questions,
+) -> Result<Typed, InitError> {
+    let (source, typed) = ask_for_secret(document, questions)?;
+    write_source(source, document)?;
     Ok(typed)
 }
 
@@ -219,9 +213,15 @@ fn ask_for_secret(document: &Document, questions: &Questions) -> Result<(SecretS
     Ok(
         match questions.choice("the secret's place", SECRET_OPTIONS, question, &choices)? {
             0 => {
-                let secret = questions.secret("The secret")?;
+                let secret = loop {
+                    let said = questions.secret("The secret")?;
+                    if !said.is_empty() {
+                        break said;
+                    }
+                };
                 let usual = usual_secret_file(document.path());
                 let path = PathBuf::from(line("Write it to which file?", usual.to_str())?);
+                let path = PathBuf::from(absolute(&path)?);
                 (SecretSource::File(path.clone()), Some((path, secret)))
             }
             1 => (SecretSource::File(line("The file", None)?.into()), None),
@@ -253,47 +253,4 @@ pub(super) fn absolute(path: &Path) -> Result<String, InitError> {
             path.display()
         ))
     })
-}
-
-/// Says so where the secret cannot be read yet, or where the ZVM, if what it shows is trusted, does not take the log-in.
-pub(super) fn try_log_in(config: &Config, is_trusted: bool, report: &mut Report) {
-    if let Some(name) = &config.zerto.secret_env {
-        report.remark(format!(
-            "Claude Code has to be started with {name} in its environment."
-        ));
-    }
-    let secret = match secret::read(&config.zerto, Instant::now() + Duration::from_secs(31)) {
-        Ok(secret) => secret,
-        Err(error) => {
-            let why = zerto::words(&error);
-            report.remark(format!(
-                "The secret cannot be read yet, and every change is denied until it can: {why}"
-            ));
-            return;
-        }
-    };
-    if !is_trusted {
-        return;
-    }
-    let settings = zerto::settings_with(&config.zerto, Instant::now() + PATIENCE, || Ok(secret));
-    let logged_in = settings.map_err(|error| zerto::words(&error)).and_then(log_in);
-    match logged_in {
-        Ok(()) => report.done("The ZVM takes the log-in.".into()),
-        Err(why) => report.remark(format!(
-            "The ZVM turned this log-in down, and every change is denied until it takes it: {why}"
-        )),
-    }
-}
-
-fn log_in(settings: Settings) -> Result<(), String> {
-    let _progress = Progress::begin("logging in at the ZVM");
-    let zvm = holdpoint_zerto::Zvm::new(settings).map_err(|error| error.to_string())?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| error.to_string())?;
-    let answered = runtime.block_on(zvm.log_in());
-    // A look-up of a name that hangs in a thread is not waited for.
-    runtime.shutdown_background();
-    answered.map(drop).map_err(|error| error.to_string())
 }
