@@ -47,7 +47,7 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Checks every folder and link on the way to what lies at an absolute path: each belongs to this user or root, and
+/// Checks every folder and link on the way to what lies at a path: each belongs to this user or root, and
 /// nobody else may write it. A folder with the sticky bit, as `/tmp` has it, lets others add names and not take ours
 /// away, so it is enough that the next step belongs to this user or root.
 ///
@@ -71,7 +71,9 @@ pub fn check(path: &Path) -> Result<(), Problem> {
         let parts = path.components().rev();
         parts.map(|part| PathBuf::from(part.as_os_str())).collect()
     };
-    rest.extend(steps(path));
+    let absolute = std::path::absolute(path);
+    let absolute = absolute.map_err(|error| Problem::Unreadable(path.to_owned(), error))?;
+    rest.extend(steps(&absolute));
     while let Some(step) = rest.pop() {
         match step.components().next() {
             None | Some(Component::CurDir) => continue,

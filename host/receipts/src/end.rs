@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use holdpoint_artifact::Digest;
+use holdpoint_common::read;
 
 use crate::body::{Body, Event};
 use crate::envelope::{LARGEST_RECEIPT, Receipt};
@@ -145,8 +146,8 @@ pub(crate) fn decision_of(
     let sought = format!("\"invocation_ref\":{}", serde_json::Value::from(call));
     for segment in Segment::all(directory)?.into_iter().rev() {
         let failed = || LogError::file(&segment.path, "read");
-        let mut file = File::open(&segment.path).map_err(failed())?;
-        let mut end = file.metadata().map_err(failed())?.len();
+        let (mut file, metadata) = read::open(&segment.path).map_err(failed())?;
+        let mut end = metadata.len();
         while let Some((start, line)) = line_before(&mut file, end).map_err(failed())? {
             let text = std::str::from_utf8(&line).unwrap_or_default();
             if text.contains(&sought)

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use holdpoint_common::read;
+
 use crate::envelope::{LARGEST_RECEIPT, Receipt};
 use crate::error::{LogError, ReceiptError};
 use crate::keyset::KeySet;
@@ -48,7 +50,7 @@ impl Lock {
 
     /// The right to see the log at rest; none where there is no lock to be had, as in a copy of a log.
     pub(crate) fn shared(directory: &Path) -> Option<Self> {
-        let file = File::open(directory.join("lock")).ok()?;
+        let (file, _) = read::open(&directory.join("lock")).ok()?;
         Self::take(|| file.try_lock_shared(), READERS_WAIT)
             .ok()?
             .then_some(Self { _file: file })
@@ -257,8 +259,10 @@ impl Iterator for Reader {
                 }
             }
             let (path, length) = self.rest.next()?;
-            match File::open(&path) {
-                Ok(file) => self.open = Some((path, BufReader::with_capacity(1 << 16, file.take(length)))),
+            match read::open(&path) {
+                Ok((file, _)) => {
+                    self.open = Some((path, BufReader::with_capacity(1 << 16, file.take(length))))
+                }
                 Err(cause) => return Some(Err(LogError::file(&path, "read")(cause))),
             }
         }
@@ -315,7 +319,12 @@ pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
 /// Lets files be made for their owner only.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // Not blocking: a pipe of this name must not hold a hook up.
+        let flags = rustix::fs::OFlags::NONBLOCK;
+        options.mode(0o600).custom_flags(flags.bits().cast_signed());
+    }
     options
 }
 

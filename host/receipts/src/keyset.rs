@@ -1,12 +1,13 @@
 //! Which keys sign, and when: a JSON Web Key Set beside the log, which the format's verifier reads as well.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::fs;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use holdpoint_artifact::{KeyPair, PublicKey};
+use holdpoint_common::read::{self, limit};
 use serde::{Deserialize, Serialize};
 
 use crate::envelope::ALGORITHM;
@@ -100,10 +101,7 @@ impl KeySet {
     ///
     /// Where it cannot be read or has a key that cannot be used.
     pub fn read(path: &Path) -> Result<Self, LogError> {
-        let mut text = String::new();
-        File::open(path)
-            .and_then(|file| file.take(LARGEST).read_to_string(&mut text))
-            .map_err(LogError::file(path, "read"))?;
+        let text = read::read_text(path, LARGEST).map_err(LogError::file(path, "read"))?;
         Self::from_json(&text).map_err(|cause| LogError::KeySet {
             path: path.to_owned(),
             cause,
@@ -224,19 +222,15 @@ pub(crate) mod raw_key {
 
 /// Reads a private key that nobody but its owner can have read.
 pub(crate) fn read_private(path: &Path) -> Result<KeyPair, LogError> {
-    let mut file = match File::open(path) {
+    let (file, metadata) = match read::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(LogError::NoKey(path.to_owned())),
-        file => file.map_err(LogError::file(path, "read"))?,
+        opened => opened.map_err(LogError::file(path, "read"))?,
     };
-    let metadata = file.metadata().map_err(LogError::file(path, "read"))?;
     if files::readable_by_others(&metadata) {
         return Err(LogError::KeyExposed(path.to_owned()));
     }
-    let mut text = zeroize::Zeroizing::new(String::new());
-    (&mut file)
-        .take(LARGEST)
-        .read_to_string(&mut text)
-        .map_err(LogError::file(path, "read"))?;
+    let text = read::read_opened(&file, &metadata, limit::KEY).and_then(read::text);
+    let text = zeroize::Zeroizing::new(text.map_err(LogError::file(path, "read"))?);
     KeyPair::from_pem(&text, None).map_err(|cause| LogError::Key {
         path: path.to_owned(),
         cause,

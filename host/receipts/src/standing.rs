@@ -1,7 +1,9 @@
 //! How a log stands, looked at without changing anything: what it is signed with, whether it can be written, and whether
 //! its end holds together.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
+
+use holdpoint_common::read;
 
 use crate::end::line_before;
 use crate::envelope::{self, GENESIS, Receipt};
@@ -88,8 +90,8 @@ impl Log {
         let segments = Segment::all(&self.directory)?;
         for Segment { path } in segments.into_iter().rev() {
             let failed = || LogError::file(&path, "read");
-            let mut file = File::open(&path).map_err(failed())?;
-            let mut end = file.metadata().map_err(failed())?.len();
+            let (mut file, metadata) = read::open(&path).map_err(failed())?;
+            let mut end = metadata.len();
             while let Some((start, line)) = line_before(&mut file, end).map_err(failed())? {
                 walk.step(&line)?;
                 window = window.saturating_sub(end - start);

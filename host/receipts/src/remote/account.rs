@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use holdpoint_common::read;
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 
@@ -115,8 +116,7 @@ impl fmt::Debug for Account {
 
 /// A log-in that is not there, or that cannot be read, is none: the error then names the variable that is missing.
 fn saved(path: &Path) -> Credentials {
-    let small = std::fs::metadata(path).is_ok_and(|file| file.len() <= LARGEST_FILE);
-    let text = small.then(|| std::fs::read(path).ok()).flatten();
+    let text = read::read(path, LARGEST_FILE).ok();
     text.and_then(|text| serde_json::from_slice(&text).ok())
         .unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! The keys that the service publishes for the agent, and the file that spares asking for them before every call.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use ed25519_compact::{PublicKey, Signature};
+use holdpoint_common::read;
 use ml_dsa::MlDsa65;
 use ml_dsa::signature::Verifier as _;
 use serde::{Deserialize, Serialize};
@@ -142,9 +143,8 @@ struct Kept {
 impl Cache {
     /// The kept set, unless it is missing, too old, from the future, or somebody else's.
     pub(super) fn read(&self, service: &str, agent_id: &str, now: SystemTime) -> Option<KeySet> {
-        let mut text = Vec::new();
-        let file = File::open(&self.0).ok().filter(only_ours)?;
-        file.take(LARGEST_FILE).read_to_end(&mut text).ok()?;
+        let (file, metadata) = read::open(&self.0).ok().filter(|(file, _)| only_ours(file))?;
+        let text = read::read_opened(&file, &metadata, LARGEST_FILE).ok()?;
         let kept: Kept = serde_json::from_value(strict::read(&text).ok()?).ok()?;
         let fetched = UNIX_EPOCH.checked_add(Duration::from_secs(kept.fetched_at))?;
         let fresh = now.duration_since(fetched).is_ok_and(|age| age <= LONGEST_AGE);
