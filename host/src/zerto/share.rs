@@ -19,6 +19,9 @@ const LOOK: Duration = Duration::from_millis(15);
 const BEAT: Duration = Duration::from_secs(1);
 /// So many leaders may die or stop under a call before it goes on by itself.
 const MOST_LEADERS: usize = 8;
+/// So many checkpoints of others may turn out not to be certainly later than the beginning of the wait. The next round's
+/// is later by a cadence; one that is still not certain is a forged board's, or comes too often to be worth waiting for.
+const MOST_DOUBTFUL: usize = 2;
 
 /// What one call shares.
 pub(super) struct Sharing<'a> {
@@ -75,12 +78,21 @@ impl Sharing<'_> {
         // Whatever is inserted after this protects the call.
         let began = Instant::now();
         let place = Place::new(Arc::clone(self.directory), self.url, vpg);
+        let mut doubtful = 0;
         for _ in 0..MOST_LEADERS {
             match place.arrive()? {
                 Turn::Lead(lead) => return self.lead(lead, vpg).await.map(Some),
                 Turn::Follow(follow) => match timeout_at(self.deadline.into(), self.follow(follow)).await {
                     Ok(fate) => match fate? {
-                        Fate::Seen(tag) => return Ok(self.confirmed(vpg, &tag, began).await.map(Ok)),
+                        Fate::Seen(tag) => {
+                            if let Some(checkpoint) = self.confirmed(vpg, &tag, began).await {
+                                return Ok(Some(Ok(checkpoint)));
+                            }
+                            doubtful += 1;
+                            if doubtful == MOST_DOUBTFUL {
+                                return Ok(None);
+                            }
+                        }
                         Fate::Failed => return Ok(None),
                         Fate::Gone | Fate::Open => {}
                     },

@@ -47,9 +47,6 @@ pub use crate::kept::Keeper;
 pub use crate::model::{Checkpoint, Direction, SiteState, Timings, VmRow, VpgState};
 pub use crate::settings::{Login, Secret, Settings, Trust};
 
-/// By how much a checkpoint may seem older than the moment after which it was taken.
-const CONFIRM_SLACK: time::Duration = time::Duration::seconds(2);
-
 /// One ZVM. Logs in at the first question and remembers what does not change.
 pub struct Zvm {
     api: Api,
@@ -176,8 +173,9 @@ impl Zvm {
     /// The checkpoint with this tag, where it stands in the VPG's journal and was taken after this moment: what another
     /// process inserted and has seen, seen by this one.
     ///
-    /// Moments are compared by the ZVM's clock, whose checkpoints are dated to the second and whose reading is late by up
-    /// to a round trip; a checkpoint that is up to two seconds older passes for that.
+    /// Moments are compared by the ZVM's clock, dated by the sending of the question: no checkpoint from before the moment
+    /// passes. The journal's times are cut to the second, so one that was taken after it, by less than two seconds and a
+    /// round trip, may not pass either.
     ///
     /// # Errors
     ///
@@ -190,8 +188,12 @@ impl Zvm {
     ) -> Result<Option<Checkpoint>, Error> {
         self.in_time(async {
             let _timing = self.api.http.meter.start(Phase::Journal);
-            let earliest = self.clock().await?.at(after.into()).saturating_sub(CONFIRM_SLACK);
-            let entries = self.api.journal(vpg, &clock::format(earliest)).await?;
+            let clock = self.clock().await?;
+            let earliest = clock.not_before(after.into());
+            let entries = self
+                .api
+                .journal(vpg, &journal::start_date(clock.at(after.into())))
+                .await?;
             let entry =
                 journal::find(&entries, tag).filter(|entry| entry.time.is_some_and(|time| time >= earliest));
             entry
@@ -241,11 +243,11 @@ impl Zvm {
     async fn clock(&self) -> Result<&ServerClock, Error> {
         self.clock
             .get_or_try_init(async || {
+                // A log-in of its own would make the reading look later than it is.
+                self.api.log_in().await?;
+                let asked = Instant::now();
                 let time = self.api.server_time().await?;
-                Ok(ServerClock {
-                    time,
-                    read: Instant::now(),
-                })
+                Ok(ServerClock { time, asked })
             })
             .await
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use holdpoint_common::read::{self, limit};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -64,7 +65,8 @@ fn system_roots() -> Result<RootCertStore, Error> {
 fn file_roots(path: &Path) -> Result<RootCertStore, Error> {
     let bad = |why: &dyn fmt::Display| Error::unreachable(format!("CA file {}: {why}", path.display()));
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| bad(&error))? {
+    let text = read::read(path, limit::CERTIFICATES).map_err(|error| bad(&error))?;
+    for certificate in CertificateDer::pem_slice_iter(&text) {
         let certificate = certificate.map_err(|error| bad(&error))?;
         roots.add(certificate).map_err(|error| bad(&error))?;
     }
