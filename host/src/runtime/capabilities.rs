@@ -69,12 +69,14 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(lent: Box<dyn Capabilities>, clock: Option<Clock>) -> Self {
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(super::MOST_HANDLES);
         Self {
             lent,
             limits: Limits::default(),
             clock,
             wasi: None,
-            table: ResourceTable::new(),
+            table,
         }
     }
 

@@ -26,11 +26,11 @@ pub use still::Clock;
 
 use crate::verdict::{Fault, FaultKind, Verdict};
 
-/// The most memory, in bytes, that a policy gets. Bulk memory operations look at the epoch only as they begin, so this
-/// bounds their length too.
+/// The most memory, in bytes, that a policy gets: all of its memories together. Bulk memory operations look at the epoch
+/// only as they begin, so this bounds their length too.
 const MOST_MEMORY: usize = 64 * 1024 * 1024;
-/// The most table elements that a policy gets.
-const MOST_ELEMENTS: usize = 20_000;
+/// The most table elements that a policy gets, in all of its tables together.
+const MOST_ELEMENTS: usize = 40_000;
 /// The most core instances, memories and tables; adapters make some of each.
 const MOST_INSTANCES: usize = 100;
 /// The most bytes that one call between policy and host may carry, either way.
@@ -275,23 +275,32 @@ fn link_capability(linker: &mut Linker<State>, interface: &str) -> wasmtime::Res
     }
 }
 
-/// The limits of one policy's store, and how much memory it has: only ever more.
+/// The limits of one policy's store, and what its memories and tables have together: only ever more.
 #[derive(Default)]
 struct Limits {
     memory: usize,
+    elements: usize,
+}
+
+/// Adds what something grows by to what all have together, unless that would be more than there may be.
+fn grow(sum: &mut usize, current: usize, desired: usize, most: usize) -> bool {
+    let grown = sum.checked_add(desired.saturating_sub(current));
+    match grown.filter(|grown| *grown <= most) {
+        Some(grown) => {
+            *sum = grown;
+            true
+        }
+        None => false,
+    }
 }
 
 impl ResourceLimiter for Limits {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let granted = desired <= MOST_MEMORY;
-        if granted {
-            self.memory += desired - current;
-        }
-        Ok(granted)
+        Ok(grow(&mut self.memory, current, desired, MOST_MEMORY))
     }
 
-    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= MOST_ELEMENTS)
+    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(grow(&mut self.elements, current, desired, MOST_ELEMENTS))
     }
 
     fn instances(&self) -> usize {

@@ -1,0 +1,10 @@
+;; Has eight tables of 10,000 elements: none of them is larger than a policy may have, and all together are.
+(table $more0 10000 funcref)
+(table $more1 10000 funcref)
+(table $more2 10000 funcref)
+(table $more3 10000 funcref)
+(table $more4 10000 funcref)
+(table $more5 10000 funcref)
+(table $more6 10000 funcref)
+(table $more7 10000 funcref)
+(func $before (param i32) (result i32) (call $silent-pass))
