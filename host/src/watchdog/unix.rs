@@ -55,18 +55,27 @@ pub(super) fn catch_signals() {
     }
     // Without SA_RESTART: a read of standard input has to end when the time has passed.
     handle(libc::SIGALRM, on_alarm, libc::SA_ONSTACK);
-    for ignored in [libc::SIGPIPE, libc::SIGXFSZ] {
-        // SAFETY: ignoring a signal touches no memory. The write that meant it fails with an error instead.
+    // A write that two of these mean fails with an error instead. The others would stop the process, and the harness goes on
+    // without one that is stopped for long enough.
+    for ignored in [
+        libc::SIGPIPE,
+        libc::SIGXFSZ,
+        libc::SIGTSTP,
+        libc::SIGTTIN,
+        libc::SIGTTOU,
+    ] {
+        // SAFETY: ignoring a signal touches no memory.
         unsafe { libc::signal(ignored, libc::SIG_IGN) };
     }
-    #[cfg(all(target_os = "linux", target_env = "musl"))]
+    #[cfg(target_os = "linux")]
     ignore_reserved();
     unblock();
 }
 
-/// Signals that musl keeps for itself: it lets nobody handle them, and one that comes unasked for ends the process. Ignoring
-/// them is what musl does between its own uses of them, and it asks the kernel anew before each.
-#[cfg(all(target_os = "linux", target_env = "musl"))]
+/// Signals that the C library keeps for itself, 32 and 33 in glibc, 34 too in musl: its `sigaction` refuses them, and one
+/// that comes unasked for ends the process. So the kernel is asked. A library that needs one of them, to cancel a thread
+/// or to change its user, asks the kernel again before that.
+#[cfg(target_os = "linux")]
 fn ignore_reserved() {
     /// What the kernel calls a signal's action: handler, flags, restorer and mask.
     const IGNORE: [usize; 4] = [libc::SIG_IGN, 0, 0, 0];
