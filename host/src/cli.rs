@@ -17,7 +17,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use holdpoint_session::verbs::{Options, Verb};
 
 use crate::exit::ExitCode;
-use crate::{hook, session};
+use crate::{hook, post_decision, session};
 
 /// A hold point for AI agents: a tool call that would change a machine waits until Zerto has a tagged checkpoint of it.
 #[derive(Debug, Parser)]
@@ -170,6 +170,8 @@ pub fn run(started: Instant) -> ExitCode {
         [hook, flag, file] if hook == "hook" && flag == "--config" => {
             return hook::run(Some(file.into()), started);
         }
+        // The hook's own doing, and nobody else's: it is in no help.
+        [follow] if follow == post_decision::VERB => return post_decision::run(),
         _ => {}
     }
     match Arguments::try_parse() {

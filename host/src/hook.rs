@@ -1,7 +1,7 @@
 //! The way of one call: event in, verdict, log line, answer out. Everything else in this library is a station on it.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{self, Write as _};
+use std::io;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use holdpoint_artifact::Digest;
 
-use crate::aftermath::{self, Witness};
 use crate::config::{self, Config, ConfigError, DEFAULT_DEADLINE_SECONDS, Places};
 use crate::event::{Call, Event};
 use crate::exit::ExitCode;
 use crate::harness::{Answer, claude_code, stdin};
 use crate::log::{self, Entry, Log, Phases};
 use crate::policy;
+use crate::post_decision::{self, Witness};
 use crate::record::Record;
 use crate::runtime::Prepared;
 use crate::runtime::capabilities::Capabilities;
@@ -23,13 +23,16 @@ use crate::session::{self, Session};
 use crate::verdict::{Fault, FaultKind, Verdict};
 use crate::watchdog::{self, Waiting};
 use crate::zerto::Zerto;
-use crate::{arguments, private, receipts, runtime, signer};
+use crate::{arguments, receipts, runtime, signer, stdio};
 
 /// Handles one event from standard input, as a harness starts us, and says how the process has to end.
 pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
     let mut deadline = started + Duration::from_secs_f64(DEFAULT_DEADLINE_SECONDS);
     watchdog::arm(deadline);
-    let config = config::load(&Places::find(named_config));
+    let config = config::load_watched(&Places::find(named_config), |limit| {
+        deadline = started + limit;
+        watchdog::set_deadline(deadline);
+    });
     if let Ok(config) = &config {
         deadline = started + config.deadline();
         watchdog::set_deadline(deadline);
@@ -60,11 +63,11 @@ pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
             Decision::unreadable(fault, receipt, bytes.as_deref().ok())
         }
     };
-    let code = deliver(decision, &config, started, read);
-    if let (Some(witness), Ok(config)) = (witness, &config) {
-        aftermath::follow(witness, config, deadline, code);
-    }
-    code
+    deliver(decision, &config, started, read, |code| {
+        if let (Some(witness), Ok(config)) = (witness, &config) {
+            post_decision::start(witness, config, deadline, code);
+        }
+    })
 }
 
 /// What came of an event: the answer, and what the log says of it.
@@ -281,12 +284,15 @@ pub(crate) fn nonce() -> String {
     format!("{:08x}", RandomState::new().build_hasher().finish() >> 32)
 }
 
-/// Writes the log line, then the answer: a call must not run before its decision is on record.
+/// Writes the log line, then the answer: a call must not run before its decision is on record. What is to be done after
+/// the answer is handed to another process before it, so that this one ends with the answer: nothing that can fail, wait
+/// or be killed comes after it.
 fn deliver(
     decision: Decision,
     config: &Result<Config, ConfigError>,
     started: Instant,
     read: Duration,
+    follow: impl FnOnce(ExitCode),
 ) -> ExitCode {
     let Decision {
         mut answer,
@@ -301,31 +307,20 @@ fn deliver(
                 .extend_from_slice(format!("holdpoint: {trouble}\n").as_bytes());
         }
     }
+    follow(answer.code);
     let is_silence = answer.code == ExitCode::OK && answer.stdout.is_empty();
     watchdog::expect(if awaited && !is_silence {
         Waiting::Answer
     } else {
         Waiting::Nothing
     });
-    // Nothing can be done about a reader of errors that has gone; the exit code still tells.
-    let _ = io::stderr().write_all(&answer.stderr);
-    match hand_over(&answer.stdout) {
+    stdio::explain(&answer.stderr);
+    match stdio::answer(&answer.stdout) {
         Ok(()) => answer.code,
         Err(error) if awaited => undelivered(&error, config, entry.as_ref()),
         // A note that nobody waited for: the tally counts without it.
         Err(_) => answer.code,
     }
-}
-
-fn hand_over(object: &[u8]) -> io::Result<()> {
-    if object.is_empty() {
-        return Ok(());
-    }
-    let mut stdout = io::stdout();
-    if private::leads_nowhere(&stdout) {
-        return Err(io::Error::other("standard output is closed or leads nowhere"));
-    }
-    stdout.write_all(object).and_then(|()| stdout.flush())
 }
 
 /// The harness did not take the answer. Only the exit code is left to say that the call must not run.
@@ -334,7 +329,8 @@ fn undelivered(error: &io::Error, config: &Result<Config, ConfigError>, told: Op
         FaultKind::Answer,
         format!("the answer cannot be written ({error})"),
     );
-    let _ = io::stderr().write_all(format!("{}\n", fault.reason()).as_bytes());
+    watchdog::blocked();
+    stdio::explain(format!("{}\n", fault.reason()).as_bytes());
     let call = told.map_or_else(
         || entry("", "", ""),
         |told| entry(&told.session, &told.call, &told.tool),

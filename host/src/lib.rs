@@ -7,7 +7,6 @@
 //! [`log`] keep it, and the harness module writes the answer. [`hook`] is that way from end to end, under the eyes of the
 //! [`watchdog`]. On the [`mod@bench`], somebody else plays the host.
 
-pub mod aftermath;
 pub mod arguments;
 pub mod bench;
 pub mod cli;
@@ -24,6 +23,7 @@ pub mod hook;
 pub mod init;
 pub mod log;
 pub mod policy;
+pub mod post_decision;
 mod private;
 pub mod receipts;
 pub mod record;
@@ -33,6 +33,7 @@ mod secret;
 pub mod session;
 pub mod signer;
 pub mod status;
+mod stdio;
 pub mod terminal;
 pub mod text;
 pub mod verdict;

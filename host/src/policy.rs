@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, fs, io};
 
 use holdpoint_artifact::{Digest, Facts, KeyId, LARGEST, Refusal, Required, Trust, Version, gate};
+use holdpoint_common::{read, way};
 use holdpoint_engine::{COMPILED_FOOTER, COMPILED_MAGIC, code_of};
 use holdpoint_store::{Admission, Build, Code, Entry, Fallback, Recompile, Store, StoreError};
 use wasmtime::Engine;
@@ -122,6 +123,14 @@ pub enum LoadError {
     Exposed {
         /// The file.
         path: PathBuf,
+    },
+    /// Whoever can replace the file can do the same.
+    #[error("the policy's file {path} {problem}")]
+    Replaceable {
+        /// The file.
+        path: PathBuf,
+        /// The folder on the way to it, and what to do.
+        problem: way::Problem,
     },
     /// The gate does not let it in.
     #[error("the policy's file {path} was refused: {refusal}")]
@@ -259,7 +268,7 @@ pub fn load_shadow(config: &Policy) -> Result<Option<Loaded>, LoadError> {
 
 fn from_file(path: &Path, config: &Policy) -> Result<Loaded, LoadError> {
     let began = Instant::now();
-    let bytes = read(path, LARGEST as u64)?;
+    let bytes = read_whole(path, LARGEST as u64)?;
     let (trust, grants) = (config.trust()?, config.grants());
     let contract = runtime::contract(&grants);
     let facts = match gate(&bytes, &trust, &contract, SystemTime::now().into()) {
@@ -371,16 +380,19 @@ fn shipped(config: &Policy) -> Result<Loaded, LoadError> {
     })
 }
 
-/// Opens a file that only its owner can have written, looking at the opened file and not at its name.
+/// Opens a file that only its owner can have written and nobody else can replace.
 fn open(path: &Path) -> Result<(fs::File, fs::Metadata), LoadError> {
     let unreadable = unreadable(path);
-    let file = fs::File::open(path).map_err(&unreadable)?;
-    let metadata = file.metadata().map_err(&unreadable)?;
+    let (file, metadata) = read::open(path).map_err(&unreadable)?;
     if private::writable_by_others(&metadata) {
         return Err(LoadError::Exposed {
             path: path.to_owned(),
         });
     }
+    way::check(path).map_err(|problem| LoadError::Replaceable {
+        path: path.to_owned(),
+        problem,
+    })?;
     Ok((file, metadata))
 }
 
@@ -406,12 +418,9 @@ fn hold(path: &Path) -> Result<&'static [u8], LoadError> {
 }
 
 /// Reads such a file.
-fn read(path: &Path, largest: u64) -> Result<Vec<u8>, LoadError> {
-    let (file, _) = open(path)?;
-    // One byte more than there may be, so that what is too large is seen to be.
-    let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut io::Read::take(file, largest + 1), &mut bytes).map_err(unreadable(path))?;
-    Ok(bytes)
+fn read_whole(path: &Path, largest: u64) -> Result<Vec<u8>, LoadError> {
+    let (file, metadata) = open(path)?;
+    read::read_opened(&file, &metadata, largest).map_err(unreadable(path))
 }
 
 /// The shipped policy's code, and the component's digest.
@@ -466,7 +475,7 @@ pub(crate) fn shipped_metered() -> Result<(Component, Digest, usize), LoadError>
 
 /// Reads compiled code, from a file that only its owner can have written.
 pub(crate) fn read_code(path: &Path) -> Result<Vec<u8>, LoadError> {
-    read(path, LARGEST_CODE)
+    read_whole(path, LARGEST_CODE)
 }
 
 /// Says what keeps this host from loading code that a compiler just made, where something does.

@@ -1,7 +1,7 @@
-//! What this platform says of a file: who else could have written it or can read it, and whether it leads nowhere.
+//! What this platform says of a file: who else could have written it or can read it.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Stdout};
+use std::io;
 use std::path::Path;
 
 /// Whether anybody but the file's owner may write it, or the owner is neither this user nor the system's.
@@ -73,26 +73,6 @@ pub(crate) fn keep(path: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 pub(crate) fn keep(_: &Path) -> io::Result<()> {
     Ok(())
-}
-
-/// Whether standard output is the null device. Where a process is started without a standard output, the standard library
-/// opens that device in its place, so that writing to it looks like success.
-#[cfg(unix)]
-pub(crate) fn leads_nowhere(stdout: &Stdout) -> bool {
-    use std::os::fd::AsFd as _;
-    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-    let duplicate = stdout.as_fd().try_clone_to_owned().map(std::fs::File::from);
-    let ours = duplicate.and_then(|file| file.metadata());
-    match (ours, std::fs::metadata("/dev/null")) {
-        (Ok(ours), Ok(null)) => ours.file_type().is_char_device() && ours.rdev() == null.rdev(),
-        _ => false,
-    }
-}
-
-/// Nothing is put in the place of a missing standard output there: writing to it fails by itself.
-#[cfg(not(unix))]
-pub(crate) fn leads_nowhere(_: &Stdout) -> bool {
-    false
 }
 
 /// Windows keeps this in access control lists, which are not read yet: see the chapter on platforms in the docs.

@@ -1,19 +1,17 @@
 //! Where the password or the client's secret comes from. It is read as late as possible, and shown nowhere.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use holdpoint_common::read::{self, limit};
+use holdpoint_common::way;
 use holdpoint_store::child::{self, ChildError};
 use holdpoint_zerto::Secret;
 
 use crate::runtime::capabilities::Error;
 use crate::{config, private};
 
-/// The longest secret, in bytes.
-const LONGEST: u64 = 64 * 1024;
 /// How long a program has to tell the secret, where the deadline is not before: a human may have to unlock something.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What has to be left of the deadline after that, for the ZVM.
@@ -69,14 +67,16 @@ fn from_file(path: &Path) -> Result<Secret, Error> {
             path.display()
         ))
     };
-    let file = File::open(path).map_err(unreadable)?;
-    if private::readable_by_others(&file.metadata().map_err(unreadable)?) {
+    let (file, metadata) = read::open(path).map_err(unreadable)?;
+    if private::readable_by_others(&metadata) {
         let path = path.display();
         let text = format!("zerto.secret_file may be read by others; mend it with: chmod 600 {path}");
         return Err(Error::Unauthorized(text));
     }
-    let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text).map_err(unreadable)?;
+    way::check(path)
+        .map_err(|problem| Error::Unauthorized(format!("zerto.secret_file {} {problem}", path.display())))?;
+    let bytes = read::read_opened(&file, &metadata, limit::SECRET);
+    let text = bytes.and_then(read::text).map_err(unreadable)?;
     Ok(without_line_end(&text))
 }
 
@@ -127,6 +127,8 @@ fn from_program(key: &str, command: &[String], deadline: Instant) -> Result<Secr
         );
         return Err(Error::Unauthorized(text));
     }
+    way::check(Path::new(program))
+        .map_err(|problem| Error::Unauthorized(format!("{program}, which {key} starts, {problem}")))?;
     let left = deadline
         .saturating_duration_since(Instant::now())
         .saturating_sub(REST);

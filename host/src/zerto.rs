@@ -3,10 +3,10 @@
 mod keep;
 mod share;
 
-use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use holdpoint_common::{read, way};
 use holdpoint_rendezvous::Directory;
 use holdpoint_zerto as zvm;
 use tokio::runtime::Runtime;
@@ -281,12 +281,15 @@ pub(crate) fn trust(config: &config::Zerto) -> Result<zvm::Trust, Error> {
         (_, _, false) => zvm::Trust::Nothing,
         (Some(pin), _, true) => zvm::Trust::Pin(pin),
         (None, Some(path), true) => {
-            let open = File::open(path).and_then(|file| file.metadata());
-            if open.is_ok_and(|metadata| private::writable_by_others(&metadata)) {
+            // One that cannot be opened is told of by whoever reads it.
+            if read::open(path).is_ok_and(|(_, metadata)| private::writable_by_others(&metadata)) {
                 let path = path.display();
                 let text = format!("zerto.ca_file may be written by others; mend it with: chmod go-w {path}");
                 return Err(Error::Unreachable(text));
             }
+            way::check(path).map_err(|problem| {
+                Error::Unreachable(format!("zerto.ca_file {} {problem}", path.display()))
+            })?;
             zvm::Trust::CaFile(path.clone())
         }
         (None, None, true) => match SYSTEM_TRUST_VARIABLES

@@ -92,6 +92,146 @@ fn a_configuration_that_cannot_be_used_denies_and_says_where() {
     }
 }
 
+/// What a path in a configuration can lead to beside a file: a pipe, a device, a file of the kernel's, a folder, 3 GiB of
+/// nothing.
+fn odd(world: &World) -> Vec<(std::path::PathBuf, &'static str)> {
+    let pipe = world.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    chmod(&pipe, 0o600);
+    std::os::unix::fs::symlink(&pipe, world.path("link")).unwrap();
+    let sparse = world.path("sparse");
+    std::fs::File::create(&sparse).unwrap().set_len(3 << 30).unwrap();
+    chmod(&sparse, 0o600);
+    vec![
+        (pipe, "it is a pipe"),
+        (world.path("link"), "it is a pipe"),
+        (world.path("project"), "it is a folder"),
+        ("/dev/zero".into(), "it is a device"),
+        ("/dev/tty".into(), "cannot be read"),
+        ("/proc/self/environ".into(), "the kernel's"),
+        ("/proc/kmsg".into(), "cannot be read"),
+        (sparse, "larger than"),
+    ]
+}
+
+#[test]
+fn only_regular_files_are_read_and_no_more_of_them_than_a_limit() {
+    for number in 0..8 {
+        let world = World::without_zvm();
+        let (path, words) = odd(&world).swap_remove(number);
+        let mut command = world.command(HOLDPOINT);
+        command.env("HOLDPOINT_CONFIG", &path);
+        let outcome = run(command, read_only().to_string().as_bytes());
+        assert_eq!(
+            (outcome.decision().as_str(), outcome.code),
+            ("deny", Some(2)),
+            "{path:?}"
+        );
+        assert!(outcome.text().contains(words), "{path:?}: {}", outcome.text());
+        assert!(
+            outcome.took < std::time::Duration::from_secs(5),
+            "{path:?}: {:?}",
+            outcome.took
+        );
+        // The original's, which is read where there is no configuration of ours.
+        let mut command = world.command(HOLDPOINT);
+        command
+            .env_remove("HOLDPOINT_CONFIG")
+            .env("ZERTO_REWIND_CONFIG", &path);
+        let outcome = run(command, read_only().to_string().as_bytes());
+        assert_eq!(outcome.decision(), "deny", "{path:?}");
+        assert!(outcome.text().contains(words), "{path:?}: {}", outcome.text());
+        let path = path.display();
+        for line in [
+            format!("policy.catalogs = ['{path}']"),
+            format!("policy.keys.ours = {{ public_file = '{path}' }}\npolicy.path = '/nothing'"),
+            format!("policy.path = '{path}'"),
+        ] {
+            world.configure(&format!("deadline_seconds = 5\n{line}"));
+            let outcome = world.hook(HOLDPOINT, &read_only());
+            assert_eq!(
+                (outcome.decision().as_str(), outcome.code),
+                ("deny", Some(2)),
+                "{line}"
+            );
+            if !line.contains("/nothing") {
+                assert!(
+                    outcome.text().contains(words) || line.contains("policy.path"),
+                    "{line}: {outcome:?}"
+                );
+            }
+            assert!(
+                outcome.took < std::time::Duration::from_secs(4),
+                "{line}: {:?}",
+                outcome.took
+            );
+        }
+        for key in ["ca_file", "secret_file"] {
+            world.write_private("secret", "x");
+            let other = match key {
+                "ca_file" => format!("zerto.secret_file = '{}'\n", world.path("secret").display()),
+                _ => String::new(),
+            };
+            world.configure(&format!(
+                "deadline_seconds = 5\nzerto.url = 'https://127.0.0.1:1'\nzerto.username = 'x'\n{other}zerto.{key} = '{path}'"
+            ));
+            let outcome = world.hook(HOLDPOINT, &power_off());
+            assert_eq!(
+                (outcome.decision().as_str(), outcome.code),
+                ("deny", Some(2)),
+                "{key}"
+            );
+            assert!(
+                outcome.took < std::time::Duration::from_secs(4),
+                "{key}: {:?}",
+                outcome.took
+            );
+        }
+    }
+}
+
+#[test]
+fn a_folder_on_the_way_that_others_may_write_is_refused() {
+    let world = World::with_zvm(HEALTHY);
+    for name in ["own.toml", "ca.pem", "password", "config.toml"] {
+        std::fs::create_dir_all(world.path("open/inner")).unwrap();
+        let moved = world.path("open/inner").join(name);
+        world.write_private("own.toml", "");
+        std::fs::copy(world.path(name), &moved).unwrap();
+        chmod(&moved, 0o600);
+        let line = match name {
+            "own.toml" => format!("policy.catalogs = ['{}']", moved.display()),
+            _ => String::new(),
+        };
+        world.configure(&line);
+        if name == "ca.pem" || name == "password" {
+            let text = std::fs::read_to_string(world.path("config.toml")).unwrap();
+            let (old, new) = (world.path(name), moved.display().to_string());
+            world.configure_bare(&text.replace(&old.display().to_string(), &new));
+        }
+        let hook = || {
+            let mut command = world.command(HOLDPOINT);
+            if name == "config.toml" {
+                command.env("HOLDPOINT_CONFIG", &moved);
+            }
+            run(command, power_off().to_string().as_bytes())
+        };
+        chmod(&world.path("open"), 0o755);
+        let outcome = hook();
+        assert_ne!(outcome.code, Some(2), "{name}: {outcome:?}");
+        chmod(&world.path("open"), 0o777);
+        let outcome = hook();
+        assert_eq!(
+            (outcome.decision().as_str(), outcome.code),
+            ("deny", Some(2)),
+            "{name}"
+        );
+        let command = format!("chmod go-w {}", world.path("open").display());
+        assert!(outcome.text().contains(&command), "{name}: {}", outcome.text());
+    }
+}
+
 #[test]
 fn a_file_that_others_may_write_is_refused() {
     for mode in [0o666, 0o620, 0o602] {
@@ -107,7 +247,9 @@ fn a_file_that_others_may_write_is_refused() {
     command.args(["policy", "list", "--config", "/dev/null"]);
     let outcome = run(command, b"");
     assert!(
-        outcome.stderr.contains("/dev/null is no regular file"),
+        outcome
+            .stderr
+            .contains("/dev/null cannot be read (it is a device"),
         "{outcome:?}"
     );
     world.write_private("own.toml", "");

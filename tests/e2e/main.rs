@@ -27,6 +27,8 @@ mod decisions;
 #[cfg(unix)]
 mod doctor;
 mod events;
+#[cfg(target_os = "linux")]
+mod following;
 #[cfg(unix)]
 mod guests;
 #[cfg(unix)]

@@ -291,4 +291,25 @@ fn managed_settings_that_users_cannot_read_are_found() {
         assert_eq!((*check, *severity), ("settings.unreadable", "broken"), "{text}");
         assert!(text.contains(words), "{text}");
     }
+#[test]
+fn the_machines_deadline_counts_before_a_users_file_is_read() {
+    let world = World::without_zvm();
+    // Standard input is a pipe that is open for writing as well, so that the event never comes and never ends.
+    let script = format!(
+        "mkdir /etc/holdpoint; echo \"deadline_seconds = 1\" > /etc/holdpoint/config.toml\n\
+         mkfifo {pipe} {stdin}; exec 9<>{stdin}; export HOLDPOINT_CONFIG={pipe}\n\
+         echo \"== told\"; {HOLDPOINT} hook <&9 2>&1 || echo \" code $?\"; echo \"==\"\n",
+        pipe = world.path("pipe").display(),
+        stdin = world.path("stdin").display()
+    );
+    let Some(outcome) = with_an_empty_etc(&world, &script) else {
+        return;
+    };
+    // At the machine's deadline, and not at the default's 330 s.
+    assert!(part(&outcome.stdout, "told").contains("code 2"), "{outcome:?}");
+    assert!(
+        outcome.took < std::time::Duration::from_secs(10),
+        "{:?}",
+        outcome.took
+    );
 }

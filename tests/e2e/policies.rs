@@ -109,6 +109,60 @@ fn a_policy_that_traps_is_a_fault() {
 }
 
 #[test]
+fn what_all_memories_and_tables_of_a_policy_have_together_is_limited() {
+    for (name, kind, words) in [
+        ("hoards-memories", "policy", "memory"),
+        ("hoards-tables", "policy", "table"),
+        ("grows-many", "trap", "unreachable"),
+    ] {
+        let (world, outcome) = judged(name);
+        assert_fault(&world, &outcome, kind, words);
+    }
+}
+
+#[test]
+fn a_policy_in_a_folder_that_others_may_write_is_a_fault() {
+    for name in ["policy.wasm", "policy.cwasm"] {
+        let world = World::without_zvm();
+        let policy = named("passes");
+        std::fs::create_dir_all(world.path("open/inner")).unwrap();
+        for (file, bytes) in [
+            ("policy.wasm", policy.component),
+            ("policy.cwasm", policy.compiled),
+        ] {
+            // The other one is reached by a link and lies where nobody else may write.
+            let path = match file == name {
+                true => world.path("open/inner").join(file),
+                false => world.path(file),
+            };
+            std::fs::write(&path, bytes).unwrap();
+            chmod(&path, 0o600);
+        }
+        std::os::unix::fs::symlink(world.path("open/inner").join(name), world.path(name)).unwrap();
+        configure(&world, "");
+        assert_eq!(
+            world.hook(HOLDPOINT, &read_only()).decision(),
+            "silence",
+            "{name}"
+        );
+        for mode in [0o777, 0o775, 0o722] {
+            chmod(&world.path("open"), mode);
+            let outcome = world.hook(HOLDPOINT, &read_only());
+            assert_eq!((outcome.decision().as_str(), outcome.code), ("deny", Some(2)));
+            let command = format!("chmod go-w {}", world.path("open").display());
+            assert!(outcome.text().contains(&command), "{}", outcome.text());
+        }
+        // As /tmp has it: others can add names, and not take ours away.
+        chmod(&world.path("open"), 0o1777);
+        assert_eq!(
+            world.hook(HOLDPOINT, &read_only()).decision(),
+            "silence",
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn a_component_that_does_not_fit_the_contract_is_a_fault() {
     for (name, words) in [
         ("exports-nothing", "holdpoint:policy/policy"),

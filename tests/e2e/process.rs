@@ -291,6 +291,187 @@ fn an_answer_that_cannot_be_delivered_blocks() {
 }
 
 #[test]
+fn an_ask_into_whatever_cannot_be_written_blocks_and_says_so() {
+    let closed = ["", "<&-", ">&-", "2>&-"];
+    let mut cases: Vec<String> = vec![
+        // Read-only: a file, a folder, a device.
+        "1<$0".into(),
+        "1<.".into(),
+        "1</dev/zero".into(),
+        ">/dev/null".into(),
+        "1<>/dev/full".into(),
+    ];
+    for number in 0..8 {
+        let of = |bit: usize| closed[if number >> bit & 1 == 1 { bit + 1 } else { 0 }];
+        cases.push(format!("{} {} {}", of(0), of(1), of(2)));
+    }
+    for redirection in cases {
+        for more in ["", "2>&-", "2<$0"] {
+            let world = World::without_zvm();
+            let redirection = format!("{redirection} {more}");
+            let outcome = redirected(&world, &redirection, &asked());
+            if !redirection.contains('1')
+                && !redirection.contains("<&-")
+                && !redirection.contains(" >&-")
+                && !redirection.contains("/dev/null")
+            {
+                assert_eq!(
+                    (outcome.decision().as_str(), outcome.code),
+                    ("ask", Some(0)),
+                    "{redirection}"
+                );
+                continue;
+            }
+            assert_eq!(
+                (outcome.stdout.as_str(), outcome.code),
+                ("", Some(2)),
+                "{redirection}"
+            );
+            if !redirection.contains('2') {
+                assert!(
+                    !outcome.stderr.trim().is_empty(),
+                    "{redirection}: nothing was said"
+                );
+            }
+            // Nothing that was opened later took the place of a stream, and was written to for it.
+            let log = world.log();
+            assert_eq!(log.last().unwrap()["verdict"], "deny", "{redirection}");
+        }
+    }
+}
+
+#[test]
+fn a_pipe_that_does_not_block_gets_the_whole_answer() {
+    use std::io::Read as _;
+    for room in [0, 1, 100] {
+        let world = World::without_zvm();
+        let (mut reader, writer) = full_pipe();
+        let mut filled = vec![0; room];
+        reader.read_exact(&mut filled).unwrap();
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        let mut command = world.command(HOLDPOINT);
+        command.stdout(Stdio::from(writer));
+        let mut running = Running::from(command);
+        running.stdin.write_all(asked().to_string().as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let mut all = Vec::new();
+        reader.read_to_end(&mut all).unwrap();
+        let begin = all.iter().position(|&byte| byte == b'{').unwrap();
+        let answer: Value = serde_json::from_slice(&all[begin..]).unwrap();
+        assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "ask");
+        assert_eq!(running.end().code, Some(0));
+    }
+}
+
+#[test]
+fn a_pipe_that_does_not_block_and_that_nobody_reads_blocks_the_call() {
+    let world = World::without_zvm();
+    world.configure("deadline_seconds = 1");
+    let (reader, writer) = full_pipe();
+    rustix::io::ioctl_fionbio(&writer, true).unwrap();
+    let mut command = world.command(HOLDPOINT);
+    command.stdout(Stdio::from(writer));
+    let mut running = Running::from(command);
+    running.stdin.write_all(asked().to_string().as_bytes()).unwrap();
+    let outcome = running.end();
+    assert_blocks(&outcome, "answer");
+    assert!(outcome.took < Duration::from_secs(3), "{outcome:?}");
+    drop(reader);
+}
+
+/// Every signal that a process can do something about, at any moment after the first few of its start.
+#[test]
+fn no_signal_at_any_moment_lets_a_denied_call_through() {
+    let world = World::without_zvm();
+    world.configure("policy.unknown_tool = 'deny'");
+    for round in 0..3_u64 {
+        for number in (1..=64).filter(|number| ![libc::SIGKILL, libc::SIGSTOP].contains(number)) {
+            let mut running = Running::start(&world).reading();
+            running.stdin.write_all(asked().to_string().as_bytes()).unwrap();
+            // Some come while it decides, some while it answers, some as it ends.
+            let micros = (number.unsigned_abs() as u64 * 7919 + round * 1301) % 2500;
+            std::thread::sleep(Duration::from_micros(micros));
+            signal(&running, number);
+            let outcome = running.end();
+            assert_eq!(
+                outcome.code,
+                Some(2),
+                "signal {number} after {micros} us: {outcome:?}"
+            );
+            assert!(!outcome.stderr.is_empty(), "signal {number} after {micros} us");
+        }
+    }
+}
+
+/// Sends a signal that has no name in the library, too.
+#[expect(unsafe_code, reason = "the C library's own signals have no safe interface")]
+fn signal(running: &Running, number: i32) {
+    // SAFETY: sends a signal to a child, and touches no memory.
+    unsafe { libc::kill(running.child.id().cast_signed(), number) };
+}
+
+#[test]
+fn a_signal_of_the_c_librarys_own_does_not_end_the_hook() {
+    let world = World::without_zvm();
+    for number in [32, 33] {
+        let mut running = Running::start(&world).reading();
+        for _ in 0..3 {
+            signal(&running, number);
+        }
+        running.stdin.write_all(asked().to_string().as_bytes()).unwrap();
+        let outcome = running.end();
+        assert_eq!(
+            (outcome.decision().as_str(), outcome.code),
+            ("ask", Some(0)),
+            "{number}"
+        );
+    }
+}
+
+/// Whatever the process may not have, the call does not run for it: the usual answer comes, or a block.
+#[test]
+fn every_limit_of_a_resource_ends_in_the_answer_or_in_a_block() {
+    let world = World::with_zvm("[[vpgs]]\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]");
+    let limited = |limit: &str, arguments: &str, event: &Value| {
+        let mut command = world.command("/bin/sh");
+        command.args(["-c", &format!("{limit} && exec \"$0\" {arguments}"), HOLDPOINT]);
+        crate::support::run(command, event.to_string().as_bytes())
+    };
+    let mut limits: Vec<String> = [
+        "-f 0", "-u 0", "-u 1", "-c 0", "-t 1", "-l 0", "-d 100", "-d 20000",
+    ]
+    .map(|limit| format!("ulimit {limit}"))
+    .to_vec();
+    limits.extend([4, 5, 6, 7, 8, 9, 10, 12, 16].map(|files| format!("ulimit -n {files}")));
+    limits.extend([16, 64, 128, 256].map(|stack| format!("ulimit -s {stack}")));
+    limits.extend(
+        [40_000, 60_000, 100_000, 1_000_000, 4_300_000, 9_000_000]
+            .map(|memory| format!("ulimit -v {memory}")),
+    );
+    let mut tried = 0;
+    for limit in limits {
+        // Where the system cannot even start the program, nothing can answer for it.
+        if limited(&limit, "--version", &json!({})).code != Some(0) {
+            continue;
+        }
+        tried += 1;
+        for (event, usual) in [
+            (asked(), "ask"),
+            (mutating(), "context"),
+            (read_only(), "silence"),
+        ] {
+            let outcome = limited(&limit, "hook", &event);
+            match outcome.code {
+                Some(0) => assert_eq!(outcome.decision(), usual, "{limit}: {outcome:?}"),
+                Some(2) => assert!(!outcome.stderr.trim().is_empty(), "{limit}: {outcome:?}"),
+                _ => panic!("{limit}: {outcome:?}"),
+            }
+        }
+    }
+    assert!(tried > 12, "{tried}");
+}
+
+#[test]
 fn a_deny_stands_where_standard_error_is_closed() {
     let world = World::without_zvm();
     world.configure("policy.unknown_tool = 'deny'");
@@ -310,7 +491,7 @@ fn a_reader_that_has_gone_blocks() {
 }
 
 /// A pipe that takes nothing more.
-fn full_pipe() -> (PipeReader, PipeWriter) {
+pub(crate) fn full_pipe() -> (PipeReader, PipeWriter) {
     let (reader, writer) = std::io::pipe().unwrap();
     rustix::io::ioctl_fionbio(&writer, true).unwrap();
     while (&writer).write(&[b' '; 4096]).is_ok() {}

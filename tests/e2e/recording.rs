@@ -22,6 +22,7 @@ fn folder(world: &World) -> std::path::PathBuf {
 }
 
 fn records(world: &World) -> Vec<Value> {
+    world.settle();
     let mut records = Vec::new();
     for file in fs::read_dir(folder(world)).unwrap() {
         let text = fs::read_to_string(file.unwrap().path()).unwrap();
@@ -111,6 +112,7 @@ fn a_decision_leaves_a_record_that_comes_out_the_same_when_it_is_replayed() {
 }
 
 fn only_file(world: &World) -> std::path::PathBuf {
+    world.settle();
     let mut files = fs::read_dir(folder(world)).unwrap();
     let file = files.next().unwrap().unwrap().path();
     assert!(files.next().is_none());

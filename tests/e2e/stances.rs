@@ -15,6 +15,7 @@ const TESTS: [(&str, &str); 25] = [
     ("decisions", include_str!("decisions.rs")),
     ("doctor", include_str!("doctor.rs")),
     ("events", include_str!("events.rs")),
+    ("following", include_str!("following.rs")),
     ("init", include_str!("init.rs")),
     ("init_files", include_str!("init_files.rs")),
     ("init_terminal", include_str!("init_terminal.rs")),

@@ -223,7 +223,7 @@ const KEYS: &[Key] = &[
     key(
         "policy.shadow_share",
         "`0.01`",
-        "The share of the time that is left, after the answer, in which the record is written and the shadow decides: 0.001 to 0.5. What takes longer is ended.",
+        "The share of the time that is left, after the answer, in which the shadow decides: 0.001 to 0.5. What takes longer is ended. The harness waits for none of it.",
     ),
     key(
         "ask.deny_in_modes",

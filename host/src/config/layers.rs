@@ -3,10 +3,12 @@
 //! `/etc/holdpoint/config.toml` wins, table by table; then the user's file. Where there is neither, the original hook's
 //! variables and file count.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use serde::Deserialize as _;
+use holdpoint_common::read::{self, limit};
+use holdpoint_common::way;
+use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use super::{Config, ConfigError, keys, legacy};
@@ -46,18 +48,98 @@ impl Places {
 ///
 /// Where a file cannot be read, is open to others, or says something that cannot be used.
 pub fn load(places: &Places) -> Result<Config, ConfigError> {
-    let machine = read_layer(&places.machine, false)?;
+    load_watched(places, |_| ())
+}
+
+/// The same, for a process that has to answer in time: the deadline of the machine's file is handed out before anything
+/// else is read, so that nothing that a user's file or a variable names can outlast it.
+///
+/// # Errors
+///
+/// As for [`load`].
+pub fn load_watched(places: &Places, deadline: impl FnOnce(Duration)) -> Result<Config, ConfigError> {
+    let machine = Layer::read(&places.machine, false)?;
+    if let Some(limit) = machine.as_ref().and_then(Layer::deadline) {
+        deadline(limit);
+    }
     let user = match &places.user {
-        Some((path, named)) => read_layer(path, *named)?,
+        Some((path, named)) => Layer::read(path, *named)?,
         None => None,
     };
+    merge(machine, user)
+}
+
+/// The texts of the files that a configuration was made of. The variables count only where there is no file.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Sources {
+    machine: Option<String>,
+    user: Option<String>,
+}
+
+impl Sources {
+    /// The same configuration in another process, whatever the files hold by now.
+    ///
+    /// # Errors
+    ///
+    /// None for texts that a configuration was made of.
+    pub(crate) fn config(self) -> Result<Config, ConfigError> {
+        let layer = |text: Option<String>| text.map(|text| Layer::new(Path::new(""), text)).transpose();
+        merge(layer(self.machine)?, layer(self.user)?)
+    }
+}
+
+/// A file's text, and what it says.
+struct Layer {
+    text: String,
+    table: Table,
+}
+
+impl Layer {
+    fn new(path: &Path, text: String) -> Result<Self, ConfigError> {
+        let table = read_text(path, &text)?;
+        Ok(Self { text, table })
+    }
+
+    fn read(path: &Path, required: bool) -> Result<Option<Self>, ConfigError> {
+        match read_private(path, limit::CONFIGURATION) {
+            Ok(text) => Self::new(path, text).map(Some),
+            Err(ConfigError::Unreadable { cause, .. })
+                if cause.kind() == std::io::ErrorKind::NotFound && !required =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The deadline that it sets, where that is one that can be used.
+    fn deadline(&self) -> Option<Duration> {
+        let config = Config {
+            deadline_seconds: match self.table.get("deadline_seconds")? {
+                toml::Value::Float(seconds) => Some(*seconds),
+                toml::Value::Integer(seconds) => Some(*seconds as f64),
+                _ => None,
+            },
+            ..Config::default()
+        };
+        config.check().ok().map(|()| config.deadline())
+    }
+}
+
+fn merge(machine: Option<Layer>, user: Option<Layer>) -> Result<Config, ConfigError> {
     let ours = machine.is_some() || user.is_some();
+    let apart = |layer: Option<Layer>| layer.map(|layer| (layer.text, layer.table)).unzip();
+    let ((machine_text, machine), (user_text, user)) = (apart(machine), apart(user));
     // Each file was checked by itself, so that an error names the file that it is in. A table of the machine's replaces
     // the user's whole: settings of one table loosen one another (a pin and `verify`, a verdict and a catalog).
     let mut merged = user.unwrap_or_default();
     merged.extend(machine.unwrap_or_default());
     let mut config = Config::deserialize(merged)
         .map_err(|error| ConfigError::value("configuration", error.to_string()))?;
+    config.sources = Sources {
+        machine: machine_text,
+        user: user_text,
+    };
     // Only for those who have not switched yet: a project's settings file can set variables for the hook.
     if !ours {
         legacy::fill(&mut config)?;
@@ -75,7 +157,10 @@ pub(crate) struct Hidden {
 
 /// What of the user's file does not count, where both files can be read.
 pub(crate) fn hidden(places: &Places) -> Vec<Hidden> {
-    let layer = |path: &Path| read_layer(path, false).ok().flatten().unwrap_or_default();
+    let layer = |path: &Path| {
+        let read = Layer::read(path, false).ok().flatten();
+        read.map(|layer| layer.table).unwrap_or_default()
+    };
     let machine = layer(&places.machine);
     let user = places.user.as_ref().filter(|(path, _)| *path != places.machine);
     let user = user.map(|(path, _)| layer(path)).unwrap_or_default();
@@ -100,19 +185,6 @@ fn hidden_in(machine: &Table, user: &Table) -> Vec<Hidden> {
             },
         })
         .collect()
-}
-
-fn read_layer(path: &Path, required: bool) -> Result<Option<Table>, ConfigError> {
-    let text = match read_private(path) {
-        Ok(text) => text,
-        Err(ConfigError::Unreadable { cause, .. })
-            if cause.kind() == std::io::ErrorKind::NotFound && !required =>
-        {
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-    };
-    read_text(path, &text).map(Some)
 }
 
 fn read_text(path: &Path, text: &str) -> Result<Table, ConfigError> {
@@ -154,7 +226,7 @@ fn located(text: &str, error: &toml::de::Error) -> String {
 
 /// Reads a TOML file as the same structure in JSON.
 pub(super) fn read_toml(path: &Path) -> Result<serde_json::Value, ConfigError> {
-    let text = read_private(path)?;
+    let text = read_private(path, limit::CATALOG)?;
     let table: Table = text.parse().map_err(|error| ConfigError::Invalid {
         path: path.to_owned(),
         cause: located(&text, &error),
@@ -165,29 +237,36 @@ pub(super) fn read_toml(path: &Path) -> Result<serde_json::Value, ConfigError> {
     })
 }
 
-/// Reads a file that decides what the guard does: nobody but its owner may be able to write it.
-pub(super) fn read_private(path: &Path) -> Result<String, ConfigError> {
+/// Reads a file that decides what the guard does: nobody but its owner may be able to write it, or to put another one in
+/// its place.
+pub(super) fn read_private(path: &Path, most: u64) -> Result<String, ConfigError> {
     let unreadable = |cause| ConfigError::Unreadable {
         path: path.to_owned(),
         cause,
     };
-    let file = fs::File::open(path).map_err(unreadable)?;
-    let metadata = file.metadata().map_err(unreadable)?;
+    let (file, metadata) = read::open(path).map_err(unreadable)?;
     if crate::private::writable_by_others(&metadata) {
-        let path = path.to_owned();
-        // The mode of a device or a folder is not what has to be mended.
-        return Err(if metadata.is_file() {
-            ConfigError::Exposed { path }
-        } else {
-            ConfigError::NoFile { path }
+        return Err(ConfigError::Exposed {
+            path: path.to_owned(),
         });
     }
-    std::io::read_to_string(file).map_err(unreadable)
+    way::check(path).map_err(|problem| ConfigError::Replaceable {
+        path: path.to_owned(),
+        problem,
+    })?;
+    let bytes = read::read_opened(&file, &metadata, most);
+    bytes.and_then(read::text).map_err(unreadable)
 }
 
 /// An environment variable that is set to something.
 pub(super) fn variable(name: &str) -> Option<String> {
     environment::var(name).filter(|value| !value.is_empty())
+}
+
+/// The variables that say where this user's files lie where nothing is configured, as they are set.
+pub(crate) fn state_variables() -> impl Iterator<Item = (&'static str, String)> {
+    let names = ["HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"];
+    names.into_iter().filter_map(|name| Some((name, variable(name)?)))
 }
 
 /// Where this user's state is kept.

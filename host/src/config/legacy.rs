@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use holdpoint_common::read::limit;
 use serde_json::{Map, Value};
 
 use super::layers::{read_private, variable};
@@ -33,7 +34,7 @@ impl Original {
             path: path.to_owned(),
             cause,
         };
-        let text = read_private(path)?;
+        let text = read_private(path, limit::CONFIGURATION)?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let mut rest: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
             invalid(format!(

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use holdpoint_artifact::Digest;
+use holdpoint_common::way;
 use holdpoint_session::{Store, Tools};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -21,8 +22,8 @@ use crate::text;
 use crate::verdict::Verdict;
 
 pub use keys::reference;
-pub(crate) use layers::{Hidden, cache_directory, hidden, parse};
-pub use layers::{Places, load};
+pub(crate) use layers::{Hidden, Sources, cache_directory, hidden, parse, state_variables};
+pub use layers::{Places, load, load_watched};
 pub(crate) use legacy::Original;
 pub use receipts::{Mode, Receipts, Signer};
 pub use record::{Record, Shadow};
@@ -49,6 +50,9 @@ pub struct Config {
     pub record: Record,
     /// The receipts.
     pub receipts: Receipts,
+    /// The files' texts that it was made of.
+    #[serde(skip)]
+    pub(crate) sources: Sources,
 }
 
 /// The policy, what it may use, and what it is told.
@@ -163,11 +167,13 @@ pub enum ConfigError {
         /// The operating system's words.
         cause: std::io::Error,
     },
-    /// Something else than a file lies there, and others can write it.
-    #[error("{path} is no regular file, and others may write it; name a file")]
-    NoFile {
-        /// The path.
+    /// Somebody else could put another file in the place of this one.
+    #[error("{path} {problem}")]
+    Replaceable {
+        /// The file.
         path: PathBuf,
+        /// The folder on the way to it, and what to do.
+        problem: way::Problem,
     },
     /// Somebody else could have written a file.
     #[error(

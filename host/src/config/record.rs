@@ -107,7 +107,7 @@ impl Policy {
         })
     }
 
-    /// The share of the time that is left which may pass after the answer, for the record and the shadow.
+    /// The share of the time that is left which the shadow may take after the answer.
     pub fn shadow_share(&self) -> f64 {
         self.shadow_share.unwrap_or(0.01)
     }

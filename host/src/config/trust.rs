@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use holdpoint_artifact::{
     PublicKey, Required, Signature, StoreRevocations, Trust, TrustedKey, UtcTime, Version,
 };
+use holdpoint_common::read::limit;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -107,7 +108,7 @@ impl Key {
         let name = format!("policy.keys.{id}");
         let text = match (&self.public, &self.public_file) {
             (Some(text), None) => text.clone(),
-            (None, Some(path)) if path.is_absolute() => read_private(path)?,
+            (None, Some(path)) if path.is_absolute() => read_private(path, limit::KEY)?,
             (None, Some(path)) => {
                 let cause = format!("is '{}', and has to begin with '/'", path.display());
                 return Err(ConfigError::value(&format!("{name}.public_file"), cause));

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use holdpoint_common::way::Problem;
+
 use super::finding::{Finding, Repair};
 use crate::config::{self, Config, ConfigError, Hidden, Places, SignatureRule};
 use crate::private;
@@ -204,7 +206,15 @@ fn unusable(error: &ConfigError) -> Finding {
         ConfigError::Exposed { path } => finding
             .mended_by(format!("chmod go-w {}", path.display()))
             .repaired_by(without_write(path)),
-        ConfigError::NoFile { path } => finding.mended_by(format!("name a file and not {}", path.display())),
+        ConfigError::Replaceable {
+            problem: Problem::Exposed(folder),
+            ..
+        } => finding
+            .mended_by(format!("chmod go-w {}", folder.display()))
+            .repaired_by(without_write(folder)),
+        ConfigError::Replaceable { path, .. } => {
+            finding.mended_by(format!("move {} to a folder of your own", path.display()))
+        }
         ConfigError::Unreadable { path, .. } | ConfigError::Invalid { path, .. } => {
             finding.mended_by(format!("edit {}", path.display()))
         }

@@ -34,11 +34,11 @@ pub enum Waiting {
     Nothing = 2,
     /// The answer is being written: block without adding to it.
     Answer = 3,
-    /// The answer is out, and what the process has to end with is settled: end with it.
-    Delivered = 4,
+    /// The process answers nobody, and what it has to end with is settled: end with it.
+    Nobody = 4,
 }
 
-/// The exit code once the answer is out.
+/// The exit code of a process that answers nobody.
 static CODE: AtomicU8 = AtomicU8::new(0);
 
 static WAITING: AtomicU8 = AtomicU8::new(Waiting::Unknown as u8);
@@ -72,10 +72,29 @@ pub fn expect(waiting: Waiting) {
     WAITING.store(waiting as u8, Ordering::SeqCst);
 }
 
-/// The answer is out. Whatever happens from now on, the process ends with this code, and says nothing more.
-pub fn delivered(code: ExitCode) {
+/// Whatever happens from now on, the process ends with this code, and says nothing but what the log gets: in a process
+/// that answers nobody.
+pub fn answers_nobody(code: ExitCode) {
     CODE.store(code.byte(), Ordering::SeqCst);
-    expect(Waiting::Delivered);
+    expect(Waiting::Nobody);
+}
+
+/// Where the last word blocks a call, a byte is written to this descriptor, which stays open until the process ends.
+#[cfg(unix)]
+pub fn tell_of_a_block(descriptor: std::os::fd::OwnedFd) {
+    use std::os::fd::IntoRawFd as _;
+    TOLD.store(descriptor.into_raw_fd(), Ordering::SeqCst);
+}
+
+#[cfg(unix)]
+static TOLD: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
+
+/// Says on that descriptor that the call is blocked. Async-signal-safe.
+pub fn blocked() {
+    #[cfg(unix)]
+    if let descriptor @ 0.. = TOLD.load(Ordering::SeqCst) {
+        platform::write(descriptor, b"2");
+    }
 }
 
 /// Whether the deadline is so near that nothing more should be begun.
@@ -134,7 +153,7 @@ fn last_word(cause: Cause) -> ! {
     if waiting == Waiting::Nothing as u8 {
         platform::end(ExitCode::OK);
     }
-    if waiting == Waiting::Delivered as u8 {
+    if waiting == Waiting::Nobody as u8 {
         last_lines::append(cause);
         platform::end(ExitCode::from_byte(CODE.load(Ordering::SeqCst)));
     }
@@ -142,6 +161,7 @@ fn last_word(cause: Cause) -> ! {
         platform::write(platform::STDOUT, json.as_bytes());
     }
     platform::write(platform::STDERR, text.as_bytes());
+    blocked();
     // Last of all: a disk that hangs must not keep the answer back.
     last_lines::append(cause);
     platform::end(ExitCode::BLOCKED)

@@ -140,8 +140,40 @@ impl World {
         self.path("home/.local/state/holdpoint/decisions.log")
     }
 
-    /// The decision log's lines.
+    /// Waits until what follows the answers in this world is done: it has processes of its own, which the harness does
+    /// not wait for.
+    pub fn settle(&self) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !self.following().is_empty() {
+            assert!(Instant::now() < until, "what follows an answer does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The processes that follow the answers in this world.
+    pub fn following(&self) -> Vec<u32> {
+        let home = format!("HOME={}\0", self.path("home").display());
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let follows = |id: &u32| {
+            let read = |file: &str| std::fs::read(format!("/proc/{id}/{file}")).unwrap_or_default();
+            let environment = [read("environ"), b"\0".to_vec()].concat();
+            read("cmdline") == b"holdpoint\0follow-answer\0"
+                && environment
+                    .windows(home.len())
+                    .any(|part| part == home.as_bytes())
+        };
+        processes
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(follows)
+            .collect()
+    }
+
+    /// The decision log's lines, with those of what follows the answers.
     pub fn log(&self) -> Vec<Value> {
+        let config = std::fs::read_to_string(self.path("config.toml")).unwrap_or_default();
+        if config.contains("shadow") || config.contains("record.enabled") {
+            self.settle();
+        }
         let text = std::fs::read_to_string(self.log_path()).unwrap_or_default();
         text.lines()
             .map(|line| serde_json::from_str(line).expect("a line of JSON"))
