@@ -271,7 +271,7 @@ fn nothing_follows_where_nothing_is_configured() {
         "-f",
         "-qq",
         "-e",
-        "trace=clone,clone3,fork,vfork,memfd_create",
+        "trace=clone,clone3,fork,vfork",
         "-e",
         "signal=none",
         "-o",

@@ -60,8 +60,11 @@ fn a_fault_of_the_shadow_never_touches_the_verdict() {
         let world = World::without_zvm();
         let policy = named(name);
         shadow(&world, policy.component, policy.compiled, "deadline_seconds = 2");
+        // One after the other, so that each decision's line stands before its shadow's.
         assert_asks(&world.hook(HOLDPOINT, &asked()), "in no catalog");
+        world.settle();
         assert_denies(&world.hook(HOLDPOINT, &denied()), "zerto.url");
+        world.settle();
         let outcome = world.hook(HOLDPOINT, &silent());
         assert_silent(&outcome);
         assert!(
