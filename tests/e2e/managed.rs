@@ -291,6 +291,8 @@ fn managed_settings_that_users_cannot_read_are_found() {
         assert_eq!((*check, *severity), ("settings.unreadable", "broken"), "{text}");
         assert!(text.contains(words), "{text}");
     }
+}
+
 #[test]
 fn the_machines_deadline_counts_before_a_users_file_is_read() {
     let world = World::without_zvm();

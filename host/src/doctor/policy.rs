@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use holdpoint_artifact::{Trust, TrustedKey, UtcTime};
+use holdpoint_common::way::Problem;
 use holdpoint_store::{Admission, Store, StoreError, Trouble};
 
 use super::finding::{Finding, Repair};
@@ -100,6 +101,18 @@ fn of_shadow(shadow: &Shadow, loaded: &Result<Identity, LoadError>) -> Finding {
             "the candidate is asked nothing; what is decided does not change",
         )
         .mended_by(match error {
+            LoadError::Replaceable {
+                problem: Problem::Exposed(folder),
+                ..
+            } => finding
+                .mended_by(format!("chmod go-w {}", folder.display()))
+                .repaired_by(Repair::Mode {
+                    path: folder.clone(),
+                    mode: crate::private::mode(folder).unwrap_or(0o700) & !0o022,
+                }),
+            LoadError::Replaceable { path, .. } => {
+                finding.mended_by(format!("move {} to a folder of your own", path.display()))
+            }
             LoadError::NotCompiled { path } => format!("holdpoint-compile {}", path.display()),
             _ => "a candidate that this host would load, in policy.shadow; or take that out".into(),
         }),
