@@ -104,15 +104,7 @@ fn of_shadow(shadow: &Shadow, loaded: &Result<Identity, LoadError>) -> Finding {
             LoadError::Replaceable {
                 problem: Problem::Exposed(folder),
                 ..
-            } => finding
-                .mended_by(format!("chmod go-w {}", folder.display()))
-                .repaired_by(Repair::Mode {
-                    path: folder.clone(),
-                    mode: crate::private::mode(folder).unwrap_or(0o700) & !0o022,
-                }),
-            LoadError::Replaceable { path, .. } => {
-                finding.mended_by(format!("move {} to a folder of your own", path.display()))
-            }
+            } => format!("chmod go-w {}", folder.display()),
             LoadError::NotCompiled { path } => format!("holdpoint-compile {}", path.display()),
             _ => "a candidate that this host would load, in policy.shadow; or take that out".into(),
         }),
@@ -170,6 +162,18 @@ fn unusable(error: &LoadError) -> Finding {
                 path: path.clone(),
                 mode: crate::private::mode(path).unwrap_or(0o600) & !0o022,
             }),
+        LoadError::Replaceable {
+            problem: Problem::Exposed(folder),
+            ..
+        } => finding
+            .mended_by(format!("chmod go-w {}", folder.display()))
+            .repaired_by(Repair::Mode {
+                path: folder.clone(),
+                mode: crate::private::mode(folder).unwrap_or(0o700) & !0o022,
+            }),
+        LoadError::Replaceable { path, .. } => {
+            finding.mended_by(format!("move {} to a folder of your own", path.display()))
+        }
         LoadError::NotCompiled { path } => finding.mended_by(format!("holdpoint-compile {}", path.display())),
         LoadError::Foreign { .. } => finding.mended_by("holdpoint-compile POLICY.wasm"),
         _ => finding.mended_by("holdpoint policy rollback, or holdpoint policy install FILE"),
