@@ -5,6 +5,7 @@ use time::{Date, Month, PrimitiveDateTime, Time};
 
 const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 0x02;
+const BIT_STRING: u8 = 0x03;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 /// The explicit tag of a certificate's version, which the first version left out.
@@ -31,22 +32,77 @@ impl Certificate {
     }
 }
 
-/// The validity of RFC 5280's `Certificate`, which is the fifth field of what is signed, or the fourth.
-fn validity(der: &[u8]) -> Option<(i64, i64)> {
+/// The fields of RFC 5280's `TBSCertificate` that are read here.
+struct Fields<'a> {
+    /// The version as it is encoded; none where it is left out, which is what the first version does.
+    version: Option<&'a [u8]>,
+    validity: &'a [u8],
+    /// `SubjectPublicKeyInfo`, its tag included.
+    key: &'a [u8],
+}
+
+fn fields(der: &[u8]) -> Option<Fields<'_>> {
     let (certificate, _) = expect(SEQUENCE, der)?;
     let (signed, _) = expect(SEQUENCE, certificate)?;
-    let rest = match element(signed)? {
-        (VERSION, _, rest) => rest,
-        _ => signed,
+    let (version, rest) = match element(signed)? {
+        (VERSION, version, rest) => (Some(version), rest),
+        _ => (None, signed),
     };
     let (_, rest) = expect(INTEGER, rest)?;
     let (_algorithm, rest) = expect(SEQUENCE, rest)?;
     let (_issuer, rest) = expect(SEQUENCE, rest)?;
-    let (validity, _) = expect(SEQUENCE, rest)?;
+    let (validity, rest) = expect(SEQUENCE, rest)?;
+    let (_subject, rest) = expect(SEQUENCE, rest)?;
+    let (_, after) = expect(SEQUENCE, rest)?;
+    Some(Fields {
+        version,
+        validity,
+        key: &rest[..rest.len() - after.len()],
+    })
+}
+
+fn validity(der: &[u8]) -> Option<(i64, i64)> {
+    let validity = fields(der)?.validity;
     let (tag, first, rest) = element(validity)?;
     let begins = moment(tag, first)?;
     let (tag, last, _) = element(rest)?;
     Some((begins, moment(tag, last)?))
+}
+
+/// The certificate's key as a DER `SubjectPublicKeyInfo`. Read here, as libraries refuse whole certificates for what
+/// stands beside the key, a version 1 for one.
+pub(crate) fn public_key(der: &[u8]) -> Option<&[u8]> {
+    Some(fields(der)?.key)
+}
+
+/// A `SubjectPublicKeyInfo`'s algorithm, without its tag, and the key's bytes.
+pub(crate) fn key_parts(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (body, _) = expect(SEQUENCE, key)?;
+    let (algorithm, rest) = expect(SEQUENCE, body)?;
+    let (bits, _) = expect(BIT_STRING, rest)?;
+    // The first byte counts unused bits, of which a key has none.
+    let (&unused, bits) = bits.split_first()?;
+    (unused == 0).then_some((algorithm, bits))
+}
+
+/// Whether this is a certificate of X.509's first version, which can name no host.
+pub(crate) fn is_version_1(der: &[u8]) -> bool {
+    fields(der).is_some_and(|fields| fields.version.is_none())
+}
+
+/// `2026-11-30` of a moment in seconds since 1970.
+pub(crate) fn day(seconds: i64) -> String {
+    time::OffsetDateTime::from_unix_timestamp(seconds).map_or_else(
+        |_| "an unknown day".to_owned(),
+        |time| {
+            format!(
+                "{:04}-{:02}-{:02}",
+                time.year(),
+                u8::from(time.month()),
+                time.day()
+            )
+        },
+    )
 }
 
 fn expect(tag: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {

@@ -9,6 +9,7 @@
 //! pages. What they leave open is read so that it can only delay or refuse, never count as a checkpoint.
 
 mod api;
+mod authorities;
 mod capture;
 mod certificate;
 mod checkup;
@@ -21,6 +22,7 @@ mod login;
 mod meter;
 mod model;
 mod settings;
+mod text;
 mod tls;
 mod wire;
 

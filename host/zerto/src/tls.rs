@@ -4,12 +4,15 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use holdpoint_common::read::{self, limit};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::client::verify_server_name;
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+    verify_tls13_signature_with_raw_key,
+};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme,
 };
@@ -17,6 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 use crate::settings::Trust;
+use crate::{authorities, certificate as x509};
 
 /// The certificate that was shown in the last handshake, DER.
 pub(crate) type Shown = Arc<Mutex<Option<Vec<u8>>>>;
@@ -26,8 +30,11 @@ pub(crate) type Shown = Arc<Mutex<Option<Vec<u8>>>>;
 pub(crate) fn configuration(trust: &Trust, shown: &Shown) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let rule = match trust {
-        Trust::System => Rule::Chain(chain(system_roots()?, &provider)?),
-        Trust::CaFile(path) => Rule::Chain(chain(file_roots(path)?, &provider)?),
+        Trust::System => Rule::Chain(chain(system_roots()?, &provider)?, Vec::new()),
+        Trust::CaFile(path) => {
+            let (roots, named) = file_roots(path)?;
+            Rule::Chain(chain(roots, &provider)?, named)
+        }
         Trust::Pin(pin) => Rule::Pin(*pin),
         Trust::Nothing => Rule::Nothing,
     };
@@ -62,23 +69,29 @@ fn system_roots() -> Result<RootCertStore, Error> {
     Ok(roots)
 }
 
-fn file_roots(path: &Path) -> Result<RootCertStore, Error> {
+/// The authorities of a CA file, and the file's certificates as they are.
+fn file_roots(path: &Path) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), Error> {
     let bad = |why: &dyn fmt::Display| Error::unreachable(format!("CA file {}: {why}", path.display()));
+    let named = authorities::read(path).map_err(|error| bad(&error))?;
     let mut roots = RootCertStore::empty();
-    let text = read::read(path, limit::CERTIFICATES).map_err(|error| bad(&error))?;
-    for certificate in CertificateDer::pem_slice_iter(&text) {
-        let certificate = certificate.map_err(|error| bad(&error))?;
-        roots.add(certificate).map_err(|error| bad(&error))?;
+    for (number, certificate) in named.iter().enumerate() {
+        roots.add(certificate.clone()).map_err(|_| {
+            let why = if x509::is_version_1(certificate) {
+                "is of X.509 version 1, which names no host; pin it with zerto.pin"
+            } else {
+                "is damaged, or of a form that is not supported"
+            };
+            bad(&format!("its certificate number {} {why}", number + 1))
+        })?;
     }
-    if roots.is_empty() {
-        return Err(bad(&"holds no certificate in PEM form"));
-    }
-    Ok(roots)
+    Ok((roots, named))
 }
 
 #[derive(Debug)]
 enum Rule {
-    Chain(Arc<WebPkiServerVerifier>),
+    /// Signed by an authority, or one of these certificates itself: whoever names a self-signed certificate in the CA
+    /// file means the server that shows it.
+    Chain(Arc<WebPkiServerVerifier>, Vec<CertificateDer<'static>>),
     Pin([u8; 32]),
     Nothing,
 }
@@ -113,7 +126,7 @@ impl std::error::Error for Distrusted {}
 
 fn distrusted(why: &str) -> rustls::Error {
     // Short enough for the advice to survive the cut of the whole text.
-    let why = why.chars().take(80).collect();
+    let why = why.chars().take(120).collect();
     CertificateError::Other(OtherError(Arc::new(Distrusted { why }))).into()
 }
 
@@ -128,16 +141,20 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, rustls::Error> {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(certificate.to_vec());
         match &self.rule {
-            Rule::Chain(chain) => chain
+            Rule::Chain(chain, named) => chain
                 .verify_server_cert(certificate, intermediates, name, ocsp, now)
-                .map_err(|error| match error {
-                    rustls::Error::InvalidCertificate(why) => distrusted(&why.to_string()),
-                    other => distrusted(&other.to_string()),
-                }),
+                .or_else(|error| {
+                    if named.contains(certificate) {
+                        verify_named(certificate, name, now)
+                    } else {
+                        Err(error)
+                    }
+                })
+                .map_err(|error| distrusted(&reason(&error, certificate))),
             Rule::Pin(pin) if Sha256::digest(certificate).as_slice() == pin => {
                 Ok(ServerCertVerified::assertion())
             }
-            Rule::Pin(_) => Err(distrusted("another one is pinned")),
+            Rule::Pin(_) => Err(distrusted("its SHA-256 is not the pinned one")),
             Rule::Nothing => Ok(ServerCertVerified::assertion()),
         }
     }
@@ -148,12 +165,13 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(
-            message,
-            certificate,
-            signature,
-            &self.provider.signature_verification_algorithms,
-        )
+        let algorithms = &self.provider.signature_verification_algorithms;
+        match &self.rule {
+            Rule::Chain(..) => verify_tls12_signature(message, certificate, signature, algorithms),
+            Rule::Pin(_) | Rule::Nothing => {
+                verify_tls12_by_key(message, certificate, signature, algorithms).map_err(|()| unusable_key())
+            }
+        }
     }
 
     fn verify_tls13_signature(
@@ -162,18 +180,118 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(
-            message,
-            certificate,
-            signature,
-            &self.provider.signature_verification_algorithms,
-        )
+        let algorithms = &self.provider.signature_verification_algorithms;
+        match &self.rule {
+            Rule::Chain(..) => verify_tls13_signature(message, certificate, signature, algorithms),
+            Rule::Pin(_) | Rule::Nothing => {
+                let key = x509::public_key(certificate).ok_or_else(unusable_key)?;
+                let key = SubjectPublicKeyInfoDer::from(key);
+                verify_tls13_signature_with_raw_key(message, &key, signature, algorithms)
+                    .map_err(|_| unusable_key())
+            }
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider
             .signature_verification_algorithms
             .supported_schemes()
+    }
+}
+
+/// A self-signed certificate that stands in the CA file. Libraries refuse one that is also marked as an authority's.
+fn verify_named(
+    certificate: &CertificateDer<'_>,
+    name: &ServerName<'_>,
+    now: UnixTime,
+) -> Result<ServerCertVerified, rustls::Error> {
+    let (begins, ends) = x509::Certificate::of(certificate)
+        .validity
+        .ok_or(CertificateError::BadEncoding)?;
+    let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    if now < begins {
+        return Err(CertificateError::NotValidYet.into());
+    }
+    if now > ends {
+        return Err(CertificateError::Expired.into());
+    }
+    verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+    Ok(ServerCertVerified::assertion())
+}
+
+/// Checks a handshake's signature by the certificate's key alone, whatever else stands in the certificate. TLS 1.2
+/// names no curve with ECDSA, so each algorithm that fits the scheme is tried.
+fn verify_tls12_by_key(
+    message: &[u8],
+    certificate: &[u8],
+    signature: &DigitallySignedStruct,
+    algorithms: &WebPkiSupportedAlgorithms,
+) -> Result<HandshakeSignatureValid, ()> {
+    let (algorithm, key) = x509::public_key(certificate)
+        .and_then(x509::key_parts)
+        .ok_or(())?;
+    let (_, candidates) = algorithms
+        .mapping
+        .iter()
+        .find(|(scheme, _)| *scheme == signature.scheme)
+        .ok_or(())?;
+    let is_signed = candidates.iter().any(|candidate| {
+        candidate.public_key_alg_id().as_ref() == algorithm
+            && candidate
+                .verify_signature(key, message, signature.signature())
+                .is_ok()
+    });
+    is_signed.then(HandshakeSignatureValid::assertion).ok_or(())
+}
+
+/// The certificate is the right one, and yet whoever shows it could not be checked.
+fn unusable_key() -> rustls::Error {
+    distrusted(
+        "whoever shows it did not prove to hold its key, or the key is of a kind that is not supported",
+    )
+}
+
+/// Why a certificate was refused, in words of ours: the library's name its own types.
+fn reason(error: &rustls::Error, certificate: &[u8]) -> String {
+    let validity = x509::Certificate::of(certificate).validity;
+    let rustls::Error::InvalidCertificate(why) = error else {
+        return error.to_string();
+    };
+    match why {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => match validity {
+            Some((_, ends)) => format!(
+                "it ended on {}, or this machine's clock is wrong",
+                x509::day(ends)
+            ),
+            None => "it has ended, or this machine's clock is wrong".to_owned(),
+        },
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => match validity {
+            Some((begins, _)) => {
+                format!(
+                    "it begins on {}, or this machine's clock is wrong",
+                    x509::day(begins)
+                )
+            }
+            None => "it has not begun, or this machine's clock is wrong".to_owned(),
+        },
+        _ if x509::is_version_1(certificate) => {
+            "it is of X.509 version 1, which names no host; only a pin can serve it".to_owned()
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it was not issued for the host that zerto.url names".to_owned()
+        }
+        CertificateError::UnknownIssuer => "no trusted authority signed it".to_owned(),
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "it was not issued for servers".to_owned()
+        }
+        // Webpki's own errors arrive wrapped, and only their names tell them apart.
+        other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            "it is an authority's own certificate, and not in the CA file".to_owned()
+        }
+        CertificateError::Other(_) | CertificateError::BadEncoding => {
+            "it is damaged, or of a form that is not supported; a pin may serve it".to_owned()
+        }
+        other => other.to_string(),
     }
 }
 

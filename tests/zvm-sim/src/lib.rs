@@ -27,7 +27,8 @@ mod trouble;
 mod zvm;
 
 pub use scenario::{
-    Align, Certificate, Direction, Login, Outcome, Platform, Scenario, ScenarioError, Site, Vm, Vpg,
+    Align, Certificate, CertificateKind, Direction, Login, Outcome, Platform, Scenario, ScenarioError, Site,
+    Vm, Vpg,
 };
 pub use sim::Sim;
 pub use trouble::Trouble;

@@ -61,6 +61,21 @@ pub struct Site {
 pub struct Certificate {
     /// In how many days it ends, and it began a year before that; below zero it has ended. Absent: it never does.
     pub days_left: Option<i16>,
+    /// Who signed it, and in which form it is.
+    pub kind: CertificateKind,
+}
+
+/// The form of the certificate that the ZVM shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CertificateKind {
+    /// Signed by the simulation's authority.
+    #[default]
+    Issued,
+    /// Signed by itself and marked as an authority's, as appliances often make them.
+    SelfSignedCa,
+    /// Signed by itself, of X.509's first version: it has no extensions and names no host.
+    Version1,
 }
 
 /// The kind of a ZVM.

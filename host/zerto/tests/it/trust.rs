@@ -45,7 +45,7 @@ async fn a_wrong_pin_is_refused_and_what_was_shown_is_known() {
     let sim = sim("");
     let zvm = trusting(&sim, Trust::Pin([7; 32]));
     let text = works(&sim, &zvm).await.unwrap_err();
-    assert!(text.contains("another one is pinned"), "{text}");
+    assert!(text.contains("its SHA-256 is not the pinned one"), "{text}");
     assert_told_without_its_digest(&sim, &zvm, &text);
 }
 
@@ -144,4 +144,144 @@ fn bad_settings_are_found_outside_a_runtime_and_before_any_request() {
         );
     }
     assert!(Zvm::new(settings(&sim)).is_ok());
+}
+
+/// Appliances make certificates that libraries refuse: whoever pins one knows which, and its key is what counts.
+#[tokio::test]
+async fn the_right_pin_is_enough_whatever_the_form_of_the_certificate() {
+    for kind in ["issued", "self-signed-ca", "version1"] {
+        for days in ["", "days_left = -3", "days_left = 400"] {
+            let sim = sim(&format!("[certificate]\nkind = '{kind}'\n{days}"));
+            assert_eq!(works(&sim, &zvm(&sim)).await, Ok(()), "{kind} {days}");
+            let nothing = trusting(&sim, Trust::Nothing);
+            assert_eq!(works(&sim, &nothing).await, Ok(()), "{kind} {days}");
+        }
+        let sim = sim(&format!("[certificate]\nkind = '{kind}'"));
+        let other = trusting(&sim, Trust::Pin([7; 32]));
+        assert!(works(&sim, &other).await.is_err(), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_self_signed_certificate_in_the_ca_file_is_the_servers() {
+    let sim = sim("[certificate]\nkind = 'self-signed-ca'");
+    let own = file(sim.ca_pem());
+    let zvm = trusting(&sim, Trust::CaFile(own.path().into()));
+    assert_eq!(works(&sim, &zvm).await, Ok(()));
+}
+
+/// The certificate of a server, the file that is trusted, and the words of the refusal.
+#[tokio::test]
+async fn a_refused_certificate_is_told_in_words_of_ours() {
+    let other = sim("[certificate]\nkind = 'self-signed-ca'");
+    for (server, trusted, words) in [
+        ("kind = 'self-signed-ca'\ndays_left = -3", None, "it ended on 20"),
+        ("days_left = -3", None, "it ended on 20"),
+        (
+            "kind = 'self-signed-ca'\ndays_left = 400",
+            None,
+            "it begins on 20",
+        ),
+        ("days_left = 400", None, "it begins on 20"),
+        ("kind = 'version1'", Some(other.ca_pem()), "X.509 version 1"),
+        (
+            "kind = 'self-signed-ca'",
+            Some(other.ca_pem()),
+            "it is an authority's own certificate",
+        ),
+        ("", Some(other.ca_pem()), "no trusted authority signed it"),
+    ] {
+        let sim = sim(&format!("[certificate]\n{server}"));
+        let file = file(trusted.unwrap_or(sim.ca_pem()));
+        let zvm = trusting(&sim, Trust::CaFile(file.path().into()));
+        let text = works(&sim, &zvm).await.unwrap_err();
+        assert!(text.contains(words), "{server}: {text}");
+        assert!(
+            !text.contains("CertificateError") && !text.contains("OtherError"),
+            "{text}"
+        );
+        assert_told_without_its_digest(&sim, &zvm, &text);
+    }
+}
+
+#[tokio::test]
+async fn a_self_signed_certificate_counts_for_its_names_only() {
+    let scenario = Scenario::from_toml("[certificate]\nkind = 'self-signed-ca'").unwrap();
+    let Ok(sim) = Sim::start_on(scenario, "127.0.0.2:0".parse().unwrap()) else {
+        return;
+    };
+    let own = file(sim.ca_pem());
+    let zvm = Zvm::new(Settings {
+        url: sim.url().replace("localhost", "127.0.0.2"),
+        trust: Trust::CaFile(own.path().into()),
+        ..settings(&sim)
+    })
+    .unwrap();
+    let text = works(&sim, &zvm).await.unwrap_err();
+    assert!(text.contains("not issued for the host"), "{text}");
+}
+
+/// PowerShell 5.1 and Notepad begin files with a byte order mark, and write UTF-16; Windows exports DER.
+#[tokio::test]
+async fn a_ca_file_is_read_in_the_forms_that_people_have() {
+    use base64::Engine as _;
+    let sim = sim("");
+    let pem = sim.ca_pem().to_owned();
+    let wide = |mark: [u8; 2], unit: fn(u16) -> [u8; 2]| {
+        let units = pem
+            .replace('\n', "\r\n")
+            .encode_utf16()
+            .flat_map(unit)
+            .collect::<Vec<_>>();
+        [mark.to_vec(), units].concat()
+    };
+    let body: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
+    let der = base64::engine::general_purpose::STANDARD.decode(body).unwrap();
+    for bytes in [
+        [&b"\xef\xbb\xbf"[..], pem.as_bytes()].concat(),
+        wide([0xff, 0xfe], u16::to_le_bytes),
+        wide([0xfe, 0xff], u16::to_be_bytes),
+        format!("subject=CN = x\n{pem}").into_bytes(),
+        der,
+    ] {
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(&bytes).unwrap();
+        let zvm = trusting(&sim, Trust::CaFile(file.path().into()));
+        assert_eq!(works(&sim, &zvm).await, Ok(()), "{:?}", &bytes[..8]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_ca_file_that_is_not_a_file_or_far_too_long_is_refused_at_once() {
+    let sim = sim("");
+    let folder = tempfile::tempdir().unwrap();
+    let sparse = folder.path().join("sparse");
+    std::fs::File::create(&sparse).unwrap().set_len(3 << 30).unwrap();
+    for path in [folder.path(), &sparse, "/dev/zero".as_ref()] {
+        let trust = Trust::CaFile(path.into());
+        let refused = Zvm::new(Settings {
+            trust,
+            ..settings(&sim)
+        })
+        .err();
+        assert!(matches!(refused, Some(Error::Unreachable(_))), "{path:?}");
+    }
+}
+
+#[test]
+fn a_version_1_certificate_in_the_ca_file_is_said_to_need_a_pin() {
+    let sim = sim("[certificate]\nkind = 'version1'");
+    let own = file(sim.ca_pem());
+    let trust = Trust::CaFile(own.path().into());
+    let error = Zvm::new(Settings {
+        trust,
+        ..settings(&sim)
+    })
+    .err()
+    .expect("no anchor");
+    assert!(
+        error.to_string().contains("version 1") && error.to_string().contains("zerto.pin"),
+        "{error}"
+    );
 }
