@@ -23,8 +23,9 @@ pub(crate) struct Api {
 
 /// What came of an insert.
 pub(crate) enum Insert {
-    /// The ZVM took it on; the task's identifier.
-    Accepted(String),
+    /// The ZVM took it on; the task's identifier, where the answer names one. Where it does not, the journal alone says
+    /// what became of it.
+    Accepted(Option<String>),
     /// The ZVM may or may not have taken it on.
     Lost,
 }
@@ -45,19 +46,12 @@ impl Api {
     }
 
     /// The answer to `GET /v1/vms`, to be read with [`vm_rows`](Self::vm_rows).
-    pub(crate) async fn vms(&self, filter: (&str, &str)) -> Result<Answer, Error> {
-        self.get(&["v1", "vms"], &[filter]).await
+    pub(crate) async fn vms(&self, filter: Option<(&str, &str)>) -> Result<Answer, Error> {
+        self.get(&["v1", "vms"], filter.as_slice()).await
     }
 
     pub(crate) fn vm_rows(&self, answer: &Answer, local: Option<&str>) -> Result<Vec<VmRow>, Error> {
-        self.read(answer, |body| wire::vm_rows(body, local))
-            .map_err(|error| match error {
-                // A miss is an empty list. A ZVM without the list is none.
-                Error::NotFound => {
-                    Error::unreachable(format!("HTTP 404 from {}: is this a ZVM?", answer.name))
-                }
-                other => other,
-            })
+        self.read_fixed(answer, |body| wire::vm_rows(body, local))
     }
 
     /// The identifier of the ZVM's own site; none where the ZVM does not say. Not asked for where an earlier process did,
@@ -77,14 +71,14 @@ impl Api {
 
     pub(crate) async fn site_state(&self) -> Result<SiteState, Error> {
         let answer = self.get(&["v1", "localsite"], &[]).await?;
-        self.read(&answer, wire::site_state)
+        self.read_fixed(&answer, wire::site_state)
     }
 
     pub(crate) async fn server_time(&self) -> Result<OffsetDateTime, Error> {
         let answer = self
             .get(&["v1", "serverDateTime", "serverDateTimeUtc"], &[])
             .await?;
-        self.read(&answer, wire::server_time)
+        self.read_fixed(&answer, wire::server_time)
     }
 
     pub(crate) async fn vpg(&self, vpg: &str) -> Result<VpgState, Error> {
@@ -94,7 +88,7 @@ impl Api {
 
     pub(crate) async fn vpgs(&self) -> Result<Vec<VpgState>, Error> {
         let answer = self.get(&["v1", "vpgs"], &[]).await?;
-        self.read(&answer, wire::vpg_states)
+        self.read_fixed(&answer, wire::vpg_states)
     }
 
     pub(crate) async fn journal(&self, vpg: &str, start_date: &str) -> Result<Vec<Entry>, Error> {
@@ -126,7 +120,13 @@ impl Api {
             Err(failure) => return Err(failure.error),
         };
         if answer.status.is_success() {
-            return self.read(&answer, wire::task_identifier).map(Insert::Accepted);
+            // Some releases answer 202 and nothing more. As an error, that would deny the call and leave a checkpoint.
+            if answer.body.trim_ascii().is_empty() {
+                return Ok(Insert::Accepted(None));
+            }
+            return self
+                .read(&answer, wire::task_identifier)
+                .map(|task| Insert::Accepted(Some(task)));
         }
         let words = wire::words(&answer.body).filter(|words| words.by_zerto);
         Err(
@@ -188,6 +188,17 @@ impl Api {
             }
             stale = Some(pass.number());
         }
+    }
+
+    /// Reads a resource that every ZVM has. "Not found" is said of what a caller named, and nobody named this.
+    fn read_fixed<T>(&self, answer: &Answer, read: impl FnOnce(&[u8]) -> Read<T>) -> Result<T, Error> {
+        self.read(answer, read).map_err(|error| match error {
+            Error::NotFound => Error::unreachable(format!(
+                "HTTP 404 from {}: is this a ZVM, and of a release that has this resource?",
+                answer.name
+            )),
+            other => other,
+        })
     }
 
     fn read<T>(&self, answer: &Answer, read: impl FnOnce(&[u8]) -> Read<T>) -> Result<T, Error> {

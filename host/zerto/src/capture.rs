@@ -69,22 +69,18 @@ impl<'a> Capture<'a> {
     }
 
     async fn insert_and_wait(&self) -> Result<Checkpoint, Error> {
-        let task = self.insert().await?;
+        let insert = self.insert().await?;
         let _timing = self.zvm.api.http.meter.start(Phase::Journal);
-        match task {
-            Some(task) => self.wait(Some(&task)).await,
-            None => self.recover().await,
+        match insert {
+            Insert::Accepted(task) => self.wait(task.as_deref()).await,
+            Insert::Lost => self.recover().await,
         }
     }
 
-    /// Sends the insert; none where its answer was lost.
-    async fn insert(&self) -> Result<Option<String>, Error> {
+    async fn insert(&self) -> Result<Insert, Error> {
         self.progress().sent = Some(Instant::now());
         let _timing = self.zvm.api.http.meter.start(Phase::Insert);
-        Ok(match self.zvm.api.insert(self.vpg, self.tag).await? {
-            Insert::Accepted(task) => Some(task),
-            Insert::Lost => None,
-        })
+        self.zvm.api.insert(self.vpg, self.tag).await
     }
 
     /// Goes on after a lost answer. An insert is not idempotent, so it is sent again only when the checkpoint of the
@@ -102,8 +98,8 @@ impl<'a> Capture<'a> {
             return Err(self.timed_out());
         }
         let task = match self.insert().await {
-            Ok(task) => task,
-            Err(Error::Unreachable(_)) => None,
+            Ok(Insert::Accepted(task)) => task,
+            Ok(Insert::Lost) | Err(Error::Unreachable(_)) => None,
             Err(error) => return Err(error),
         };
         self.wait(task.as_deref()).await

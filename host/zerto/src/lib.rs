@@ -48,6 +48,7 @@ pub use crate::error::Error;
 pub use crate::kept::Keeper;
 pub use crate::model::{Checkpoint, Direction, SiteState, Timings, VmRow, VpgState};
 pub use crate::settings::{Login, Secret, Settings, Trust};
+pub use crate::text::decoded;
 
 /// One ZVM. Logs in at the first question and remembers what does not change.
 pub struct Zvm {
@@ -94,20 +95,28 @@ impl Zvm {
     /// All of [`Error`] but [`Error::NotFound`].
     pub async fn find_vms_by_name(&self, name: &str) -> Result<Vec<VmRow>, Error> {
         let wanted = name.to_lowercase();
-        let mut rows = self.look_up(("vmName", name), &[]).await?;
+        let mut rows = self
+            .look_up(Some(("vmName", name)), &[])
+            .await?
+            .unwrap_or_default();
         rows.retain(|row| row.vm_name.to_lowercase() == wanted);
         Ok(rows)
     }
 
     /// The rows of the VM with exactly this identifier; empty where there is none. Zerto answers 400 to what does not
-    /// look like an identifier, and 404 to one that it does not know.
+    /// look like an identifier, and 404 to one that it does not know. Some releases answer 500 to either, as they do
+    /// where something is wrong with them: then the whole list decides.
     ///
     /// # Errors
     ///
     /// All of [`Error`] but [`Error::NotFound`].
     pub async fn find_vms_by_identifier(&self, identifier: &str) -> Result<Vec<VmRow>, Error> {
         let missed = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND];
-        let mut rows = self.look_up(("vmIdentifier", identifier), &missed).await?;
+        let filter = Some(("vmIdentifier", identifier));
+        let mut rows = match self.look_up(filter, &missed).await? {
+            Some(rows) => rows,
+            None => self.look_up(None, &[]).await?.unwrap_or_default(),
+        };
         rows.retain(|row| row.vm_identifier.eq_ignore_ascii_case(identifier));
         Ok(rows)
     }
@@ -219,13 +228,21 @@ impl Zvm {
         self.api.http.meter.read()
     }
 
-    /// Asks for VMs and, beside that, for what a direction needs: no round trip of its own.
-    async fn look_up(&self, filter: (&str, &str), missed: &[StatusCode]) -> Result<Vec<VmRow>, Error> {
+    /// Asks for VMs and, beside that, for what a direction needs: no round trip of its own. None where the ZVM answers
+    /// 500 to a filter, which may be its way of saying that it knows no such VM.
+    async fn look_up(
+        &self,
+        filter: Option<(&str, &str)>,
+        missed: &[StatusCode],
+    ) -> Result<Option<Vec<VmRow>>, Error> {
         self.ask(async {
             let (vms, site) = join(self.api.vms(filter), self.site()).await;
             let answer = vms?;
             if missed.contains(&answer.status) {
-                return Ok(Vec::new());
+                return Ok(Some(Vec::new()));
+            }
+            if answer.status == StatusCode::INTERNAL_SERVER_ERROR && !missed.is_empty() {
+                return Ok(None);
             }
             // Why the VMs could not be had says more than why the site could not.
             let site = if answer.status.is_success() {
@@ -233,7 +250,7 @@ impl Zvm {
             } else {
                 None
             };
-            self.api.vm_rows(&answer, site)
+            self.api.vm_rows(&answer, site).map(Some)
         })
         .await
     }

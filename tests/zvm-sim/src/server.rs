@@ -144,6 +144,10 @@ async fn play(
     match &trouble.effect {
         Effect::Instead(answer) => Some(whole(answer.clone())),
         Effect::Delay => Some(whole(api::answer(zvm, request))),
+        Effect::Unnamed => {
+            api::answer(zvm, request);
+            Some(whole(Answer::empty().with_status(StatusCode::ACCEPTED)))
+        }
         Effect::Huge(size) => Some(huge(*size)),
         Effect::Cut => Some(cut(api::answer(zvm, request), end.clone())),
         Effect::Slow => Some(slow(api::answer(zvm, request), trouble.delay)),

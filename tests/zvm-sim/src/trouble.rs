@@ -41,6 +41,8 @@ pub(crate) enum Effect {
     Hang,
     /// The work is done, after the delay.
     Delay,
+    /// The work is done, and answered by 202 with an empty body.
+    Unnamed,
     /// The work is done, and the connection ends before any byte.
     Lost,
     /// The work is done, and the connection ends in the middle of the body.
@@ -106,6 +108,7 @@ enum Kind {
     Lost,
     Slow,
     Delay,
+    Unnamed,
     WrongType,
     Null,
     Empty,
@@ -166,6 +169,7 @@ impl Entry {
             Kind::Close => Effect::Close,
             Kind::Hang => Effect::Hang,
             Kind::Delay => Effect::Delay,
+            Kind::Unnamed => Effect::Unnamed,
             Kind::Lost => Effect::Lost,
             Kind::Cut => Effect::Cut,
             Kind::Slow => Effect::Slow,

@@ -204,3 +204,72 @@ async fn the_cadence_comes_from_the_journal() {
         Err(Error::NotFound)
     );
 }
+
+/// Old releases answer 500 to an identifier that they do not know, and to one that is no identifier.
+#[tokio::test]
+async fn where_an_unknown_identifier_is_a_500_the_whole_list_decides() {
+    const UNKNOWN: &str =
+        "kind = 'status'\nstatus = 500\nbody = '{\"Message\":\"failed parsing as a valid VM Identifier\"}'";
+    for (trouble, named) in [(UNKNOWN, true), ("kind = 'status'\nstatus = 500", false)] {
+        let sim = sim(&format!(
+            "{SITE}[[troubles]]\non = 'GET /v1/vms'\ntimes = 1\n{trouble}"
+        ));
+        let rows = zvm(&sim).find_vms_by_identifier("web01").await;
+        assert_eq!(rows.as_deref(), Ok(&[][..]), "{named}");
+    }
+    let sim = sim(&format!(
+        "{SITE}[[troubles]]\non = 'GET /v1/vms'\ntimes = 1\n{UNKNOWN}"
+    ));
+    let rows = zvm(&sim)
+        .find_vms_by_identifier(&format!("{ONE}.vm-2"))
+        .await
+        .unwrap();
+    assert_eq!(rows.len(), 1, "the list knows it");
+    let lists = seen(&sim, "GET", "/v1/vms");
+    assert_eq!(lists.last().map(|request| request.query.as_str()), Some(""));
+}
+
+/// A ZVM that answers 500 to everything knows nothing, and nothing is known of its VMs.
+#[tokio::test]
+async fn a_zvm_that_only_fails_is_no_miss() {
+    for body in ["", "body = '{\"Message\":\"out of memory\"}'"] {
+        let sim = sim(&format!(
+            "{SITE}[[troubles]]\non = 'GET /v1/vms'\nkind = 'status'\nstatus = 500\n{body}"
+        ));
+        for result in [
+            zvm(&sim).find_vms_by_identifier("web01").await,
+            zvm(&sim).find_vms_by_name("web01").await,
+        ] {
+            assert!(
+                matches!(result, Err(Error::Unreachable(_) | Error::Refused(_))),
+                "{result:?}"
+            );
+        }
+    }
+}
+
+/// "Not found" is what a VPG is, and not what a ZVM lacks.
+#[tokio::test]
+async fn a_resource_that_is_missing_on_the_zvm_is_not_a_vpg_that_is() {
+    for resource in ["serverDateTime/*", "localsite", "vms", "vpgs"] {
+        let sim = sim(&format!(
+            "{SITE}[[troubles]]\non = 'GET /v1/{resource}'\nkind = 'status'\nstatus = 404"
+        ));
+        let zvm = zvm(&sim);
+        let errors = [
+            zvm.cadence(&vpg("APP-VPG")).await.err(),
+            zvm.clock_ahead().await.err(),
+            zvm.site_state().await.err(),
+            zvm.vpgs().await.err(),
+            zvm.find_vms_by_name("jp-ubuntu").await.err(),
+        ];
+        let told: Vec<_> = errors.into_iter().flatten().collect();
+        assert!(!told.is_empty(), "{resource}");
+        for error in told {
+            let Error::Unreachable(text) = &error else {
+                panic!("{resource}: {error:?}")
+            };
+            assert!(text.contains("404") && text.contains("/v1/"), "{text}");
+        }
+    }
+}

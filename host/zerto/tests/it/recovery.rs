@@ -108,7 +108,7 @@ async fn other_answers_to_an_insert_end_it() {
         panic!()
     };
     assert!(text.contains("Viewers may not") && text.contains("403"), "{text}");
-    for kind in ["bad-json", "html", "null", "empty", "wrong-type", "huge"] {
+    for kind in ["bad-json", "html", "null", "wrong-type", "huge"] {
         let sim = troubled(&[(INSERT, &format!("kind = '{kind}'"))]);
         let result = capture(&zvm(&sim)).await;
         assert!(matches!(result, Err(Error::Malformed(_))), "{kind}: {result:?}");
@@ -122,6 +122,19 @@ async fn other_answers_to_an_insert_end_it() {
         seen(&redirected, "POST", "/elsewhere").len() + seen(&redirected, "GET", "/elsewhere").len(),
         0
     );
+}
+
+#[tokio::test]
+async fn an_insert_that_is_accepted_without_a_word_is_looked_for_in_the_journal() {
+    for kind in ["unnamed", "status'\nstatus = 204\nbody = ' "] {
+        let sim = troubled(&[(INSERT, &format!("kind = '{kind}'"))]);
+        let result = capture(&impatient(&sim, 4000)).await;
+        assert_eq!(result.is_ok(), kind == "unnamed", "{kind}: {result:?}");
+        assert_eq!(inserts(&sim).len(), 1);
+        if kind != "unnamed" {
+            assert!(matches!(result, Err(Error::TimedOut(_))), "{result:?}");
+        }
+    }
 }
 
 #[tokio::test]
