@@ -92,20 +92,36 @@ enum Command {
     /// Shows, verifies and exports the receipts of what was decided and seen.
     Receipts(receipts::ReceiptsArguments),
     /// The session tally: how many of a session's tool calls failed.
-    #[command(subcommand)]
     Session(Session),
 }
 
+/// As the helper that these verbs replace reads its command line: options also before the verb, and abbreviated.
+#[derive(Debug, clap::Args)]
+#[command(args_override_self = true, infer_long_args = true)]
+struct Session {
+    #[command(flatten)]
+    place: Where,
+    #[command(subcommand)]
+    verb: SessionVerb,
+}
+
+const VERB_HELP: &str = "Prints action, count, level and scope, with tabs between them; ignored where there was nothing to do or \
+                         it could not be done.\n\nExample:\n  holdpoint session record --home \"$HOME\" < event.json";
+
 #[derive(Debug, Subcommand)]
-enum Session {
+enum SessionVerb {
     /// Counts a failed call of Bash: the event on standard input.
-    Record(Where),
+    #[command(after_help = VERB_HELP)]
+    Record,
     /// Saves the tally before a compaction: the event on standard input.
-    Checkpoint(Where),
+    #[command(after_help = VERB_HELP)]
+    Checkpoint,
     /// Says what was saved, as a session starts: the event on standard input.
-    Restore(Where),
-    /// Forgets a session that starts anew: the event on standard input.
-    Clear(Where),
+    #[command(after_help = VERB_HELP)]
+    Restore,
+    /// Forgets a session that starts over: the event on standard input.
+    #[command(after_help = VERB_HELP)]
+    Clear,
     /// Shows what is on record.
     #[command(after_help = "Example:\n  holdpoint session show --json")]
     Show {
@@ -118,22 +134,17 @@ enum Session {
     },
 }
 
-/// The options of the helper that these verbs replace.
+/// The options of the helper that these verbs replace. `show` takes none of them.
 #[derive(Debug, clap::Args)]
-#[command(
-    args_override_self = true,
-    after_help = "Prints action, count, level and scope, with tabs between them; ignored where there was nothing to do or \
-                  it could not be done.\n\nExample:\n  holdpoint session record --home \"$HOME\" < event.json"
-)]
 struct Where {
-    /// The user's home: tallies lie in .pua/runtime-state there.
-    #[arg(long, value_name = "DIRECTORY")]
-    home: OsString,
+    /// The user's home, which every verb but show needs: tallies lie in .pua/runtime-state there.
+    #[arg(long, value_name = "DIRECTORY", global = true)]
+    home: Option<OsString>,
     /// Where they lie instead; default: $PUA_STATE_DIR.
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIRECTORY", global = true)]
     state_dir: Option<OsString>,
     /// The workspace, in the place of the event's.
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIRECTORY", global = true)]
     cwd: Option<OsString>,
 }
 
@@ -144,17 +155,21 @@ enum Harness {
 
 impl Session {
     fn run(self) -> ExitCode {
-        let (verb, place) = match self {
-            Self::Record(place) => (Verb::Record, place),
-            Self::Checkpoint(place) => (Verb::Checkpoint, place),
-            Self::Restore(place) => (Verb::Restore, place),
-            Self::Clear(place) => (Verb::Clear, place),
-            Self::Show { json, config } => return session::show(config, json),
+        let verb = match self.verb {
+            SessionVerb::Record => Verb::Record,
+            SessionVerb::Checkpoint => Verb::Checkpoint,
+            SessionVerb::Restore => Verb::Restore,
+            SessionVerb::Clear => Verb::Clear,
+            SessionVerb::Show { json, config } => return session::show(config, json),
+        };
+        let Some(home) = self.place.home else {
+            eprintln!("error: the following required argument was not provided: --home <DIRECTORY>");
+            return ExitCode::BLOCKED;
         };
         let options = Options {
-            home: place.home,
-            state_dir: place.state_dir,
-            cwd: place.cwd,
+            home,
+            state_dir: self.place.state_dir,
+            cwd: self.place.cwd,
         };
         session::run(verb, &options)
     }

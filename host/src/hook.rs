@@ -153,7 +153,7 @@ fn observe(config: &Result<Config, ConfigError>, name: &'static str, bytes: &[u8
         entry: None,
         awaited: false,
     };
-    match session::observe(&usable.session, bytes) {
+    match session::observe(usable, bytes) {
         Ok(Some(note)) => decision.answer = claude_code::tell(name, &note),
         Ok(None) => {}
         Err(fault) => {

@@ -17,11 +17,14 @@ use crate::verdict::{Fault, FaultKind};
 /// # Errors
 ///
 /// A fault where the tally cannot be kept.
-pub fn observe(config: &config::Session, event: &[u8]) -> Result<Option<String>, Fault> {
+pub fn observe(config: &config::Config, event: &[u8]) -> Result<Option<String>, Fault> {
+    let durable = config.policy.session_ask_level.is_some();
+    let config = &config.session;
     if !config.enabled() {
         return Ok(None);
     }
-    let store = config.store().map_err(fault)?;
+    // A power cut must not set the count back where decisions rest on it.
+    let store = config.store().map_err(fault)?.durable(durable);
     let observed =
         holdpoint_session::observe(&store, &Payload::read(event), &config.tools()).map_err(fault)?;
     Ok(observed.note().filter(|_| config.tell()))

@@ -97,3 +97,28 @@ fn a_wrong_command_line_of_a_verb_ends_as_the_originals_did() {
         );
     }
 }
+
+/// As Python's `argparse` reads them, with which the original was written.
+#[test]
+fn options_stand_before_the_verb_and_are_abbreviated_as_the_originals_were() {
+    let world = World::without_zvm();
+    let home = world.path("home");
+    let home = home.to_str().unwrap();
+    for (number, arguments) in [
+        vec!["--home", home, "record"],
+        vec!["--ho", home, "record", "--cw", ""],
+        vec!["--cwd=", "record", &format!("--hom={home}")],
+        vec!["--home", "/nowhere", "record", "--home", home],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let payload = failure(&format!("call-{number}")).to_string();
+        let output = command(&world, &arguments, &payload);
+        let line = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            line.starts_with(&format!("updated\t{}\t", number + 1)),
+            "{arguments:?}: {line}"
+        );
+    }
+}

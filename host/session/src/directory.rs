@@ -13,6 +13,9 @@ use crate::scope::Scope;
 /// The largest file that is read, in bytes: a hundred times what a full state has.
 const LARGEST_FILE: u64 = 1 << 20;
 
+/// Lies in a directory that was made for this alone: there, old states may be removed.
+const MARK: &str = ".made-by-holdpoint";
+
 /// A state directory that is there and this user's.
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -25,13 +28,19 @@ impl Directory {
         Ok(Self::examine(path)?.map(|(directory, _)| directory))
     }
 
-    /// The directory, made where it does not exist; for its owner only, from now on.
-    pub(crate) fn create(path: &Path) -> Result<Self, SessionError> {
+    /// The directory, made where it does not exist, and then marked as ours where it is for this alone; for its owner only,
+    /// from now on.
+    pub(crate) fn create(path: &Path, for_this_alone: bool) -> Result<Self, SessionError> {
         let (directory, metadata) = match Self::examine(path)? {
             Some(found) => found,
             None => {
                 platform::directories().recursive(true).create(path)?;
-                Self::examine(path)?.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?
+                let made = Self::examine(path)?.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?;
+                if for_this_alone {
+                    // Without it, nothing is swept: no reason not to count.
+                    let _ = platform::create_file(&made.0.path.join(MARK));
+                }
+                made
             }
         };
         platform::close_to_others(path, &metadata)?;
@@ -51,6 +60,11 @@ impl Directory {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it was made for this alone.
+    pub(crate) fn is_ours(&self) -> bool {
+        fs::symlink_metadata(self.path.join(MARK)).is_ok_and(|mark| mark.is_file() && platform::is_own(&mark))
     }
 
     /// The state's file.
@@ -99,9 +113,10 @@ impl Directory {
 
     /// Puts new contents in the place of the old ones, whole, whichever process is killed at whichever moment.
     ///
-    /// Not forced to the disk, as the original does: that costs five times as much as all the rest, and a power cut ends
-    /// the session whose failures are counted here. What it may leave of the file reads as no state.
-    pub(crate) fn replace(&self, scope: &Scope, contents: &[u8]) -> io::Result<()> {
+    /// Forced to the disk only where that is wanted, as the original always does: it costs five times as much as all the
+    /// rest, and a power cut ends the session whose failures are counted here. What it may leave of the file reads as no
+    /// state.
+    pub(crate) fn replace(&self, scope: &Scope, contents: &[u8], durable: bool) -> io::Result<()> {
         let temporary = self.temporary(scope);
         let mut file = match platform::create_file(&temporary) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -111,8 +126,16 @@ impl Directory {
             }
             result => result?,
         };
-        let written = file.write_all(contents);
-        let replaced = written.and_then(|()| fs::rename(&temporary, self.state(scope)));
+        let written = file.write_all(contents).and_then(|()| match durable {
+            true => file.sync_all(),
+            false => Ok(()),
+        });
+        let replaced = written
+            .and_then(|()| fs::rename(&temporary, self.state(scope)))
+            .and_then(|()| match durable {
+                true => platform::sync_directory(&self.path),
+                false => Ok(()),
+            });
         if replaced.is_err() {
             // The first error is the one to tell; what is left here is removed by the next write.
             let _ = fs::remove_file(&temporary);

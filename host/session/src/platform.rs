@@ -1,10 +1,12 @@
 //! The only place that knows how this platform says who owns what, what a link is, and who holds a lock.
 
 #[cfg(unix)]
-pub(crate) use unix::{close_to_others, create_file, directories, hold, is_own, is_same, let_go, open_file};
+pub(crate) use unix::{
+    close_to_others, create_file, directories, hold, is_own, is_same, let_go, open_file, sync_directory,
+};
 #[cfg(windows)]
 pub(crate) use windows::{
-    close_to_others, create_file, directories, hold, is_own, is_same, let_go, open_file,
+    close_to_others, create_file, directories, hold, is_own, is_same, let_go, open_file, sync_directory,
 };
 
 #[cfg(unix)]
@@ -35,6 +37,11 @@ mod unix {
             .open(path)?;
         file.set_permissions(Permissions::from_mode(0o600))?;
         Ok(file)
+    }
+
+    /// Forces a directory's names to the disk.
+    pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
     }
 
     /// Makes directories that only their owner may enter.
@@ -117,6 +124,10 @@ mod windows {
 
     pub(crate) fn create_file(path: &Path) -> io::Result<File> {
         OpenOptions::new().write(true).create_new(true).open(path)
+    }
+    /// Directories cannot be forced to the disk there.
+    pub(crate) fn sync_directory(_: &Path) -> io::Result<()> {
+        Ok(())
     }
 
     pub(crate) fn directories() -> DirBuilder {

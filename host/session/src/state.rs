@@ -115,6 +115,13 @@ impl State {
         state
     }
 
+    /// Whether a file's bytes are a state of this scope, and not something else of its name.
+    pub(crate) fn is_of(bytes: &[u8], scope: &Scope) -> bool {
+        let file = std::str::from_utf8(bytes).ok().and_then(Object::parse);
+        let names = |file: Object| string(&file, "scope_fingerprint").as_deref() == Some(scope.as_str());
+        file.is_some_and(names)
+    }
+
     /// One line of compact JSON.
     pub(crate) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec(self)?;

@@ -20,14 +20,17 @@ const MOST_LOOKED_AT: usize = 64;
 
 /// Where tallies lie. Making one touches nothing.
 ///
-/// A scope that is older than [`KEPT_FOR`] counts as missing, and is removed when it is touched. Those that nobody touches
-/// again are swept, a few at a time, whenever a new scope is begun: of the directory's names, those are looked at that
-/// share the new one's first digit, so that every part has its turn and the work has a bound.
+/// A scope that is older than [`KEPT_FOR`] counts as missing, and is removed when it is touched. In a directory that
+/// Holdpoint made for itself, those that are never touched again are swept, a few at a time, whenever a new scope is begun:
+/// of the directory's names, those are looked at that share the new one's first digit, so that every part has its turn and
+/// the work has a bound. A directory that other programs use too is never swept.
 #[derive(Debug, Clone)]
 pub struct Store {
     path: PathBuf,
     /// A directory above, which has to be this user's, too.
     above: Option<PathBuf>,
+    sweeps: bool,
+    durable: bool,
 }
 
 /// What came of a failed call.
@@ -60,6 +63,8 @@ impl Store {
         Self {
             path: above.join("runtime-state"),
             above: Some(above),
+            sweeps: false,
+            durable: false,
         }
     }
 
@@ -69,7 +74,22 @@ impl Store {
             // A separator at the end would make the operating system follow a link.
             path: directory.components().collect(),
             above: None,
+            sweeps: false,
+            durable: false,
         }
+    }
+
+    /// Sweeps old scopes, where the directory is one that this made.
+    #[must_use]
+    pub fn sweeping(self) -> Self {
+        Self { sweeps: true, ..self }
+    }
+
+    /// Forces what is written to the disk where that is wanted: where decisions rest on the count, a power cut must not
+    /// set it back. It costs five times as much as all the rest.
+    #[must_use]
+    pub fn durable(self, durable: bool) -> Self {
+        Self { durable, ..self }
     }
 
     /// Where that is.
@@ -184,7 +204,7 @@ impl Store {
         if let Some(above) = &self.above {
             directory::look(above)?;
         }
-        let directory = Directory::create(&self.path)?;
+        let directory = Directory::create(&self.path, self.sweeps)?;
         let _lock = Lock::acquire(&directory, scope)?;
         let found = directory.find(scope)?.filter(|(_, metadata)| !is_old(metadata));
         let is_new = found.is_none();
@@ -195,9 +215,9 @@ impl Store {
         let (outcome, write) = change(&mut state);
         if write {
             let contents = state.to_bytes().map_err(io::Error::from)?;
-            directory.replace(scope, &contents)?;
+            directory.replace(scope, &contents, self.durable)?;
         }
-        if is_new {
+        if is_new && self.sweeps && directory.is_ours() {
             sweep(&directory, scope);
         }
         Ok(outcome)
@@ -239,7 +259,14 @@ fn sweep(directory: &Directory, own: &Scope) {
 }
 
 fn expire(directory: &Directory, scope: &Scope) -> io::Result<()> {
-    let is_old = || matches!(directory.find(scope), Ok(Some((_, metadata))) if is_old(&metadata));
+    // Whatever else has such a name is not ours to remove.
+    let is_old = || {
+        let found = directory.find(scope).ok().flatten();
+        found.is_some_and(|(file, metadata)| {
+            is_old(&metadata)
+                && Directory::contents(file).is_ok_and(|contents| State::is_of(&contents, scope))
+        })
+    };
     if is_old()
         && let Some(_lock) = Lock::try_acquire(directory, scope)?
         // Looked at again, now that nobody else can change it.

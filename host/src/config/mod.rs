@@ -389,10 +389,10 @@ impl Session {
     /// Where nothing is configured and there is no home directory.
     pub fn store(&self) -> Result<Store, ConfigError> {
         if let Some(directory) = &self.directory {
-            return Ok(Store::at(directory));
+            return Ok(Store::at(directory).sweeping());
         }
         layers::state_directory()
-            .map(|directory| Store::at(&directory.join("sessions")))
+            .map(|directory| Store::at(&directory.join("sessions")).sweeping())
             .ok_or_else(|| {
                 ConfigError::value(
                     "session.directory",

@@ -179,6 +179,7 @@ fn an_old_scope_is_forgotten_when_it_is_touched() {
 #[test]
 fn a_new_scope_sweeps_old_ones() {
     let home = Home::new();
+    let store = Store::at(&home.states()).sweeping();
     let scopes: Vec<_> = (0..200)
         .map(|number| Scope::new(&format!("s{number}"), "/srv").unwrap())
         .collect();
@@ -191,7 +192,7 @@ fn a_new_scope_sweeps_old_ones() {
     assert!(near.len() > 3);
     let file = |scope: &Scope, ending| home.states().join(format!("{}.{ending}", scope.as_str()));
     for scope in &near {
-        home.store().record(scope, call()).unwrap();
+        store.record(scope, call()).unwrap();
     }
     let [old, locked, marked, ..] = near[..] else {
         unreachable!()
@@ -202,13 +203,52 @@ fn a_new_scope_sweeps_old_ones() {
     fs::create_dir(file(marked, "lock")).unwrap();
     fs::write(home.states().join("notes.txt"), "a user's own").unwrap();
     make_old(&home.states().join("notes.txt"));
+    // Of the name of a state, and another program's.
+    let foreign = home.states().join(format!("{digit}{}.json", "0".repeat(63)));
+    fs::write(&foreign, r#"{"cache": true}"#).unwrap();
+    make_old(&foreign);
 
-    home.store().record(&scopes[0], call()).unwrap();
+    store.record(&scopes[0], call()).unwrap();
     assert!(!file(old, "json").exists());
     assert!(file(locked, "json").exists(), "an original is in it");
     assert!(!file(marked, "lock").exists() && file(marked, "json").exists());
     assert!(home.states().join("notes.txt").exists());
-    assert_eq!(home.names().len(), near.len() - 1 + 1 + 1 + 1);
+    assert!(foreign.exists(), "it is not a state");
+}
+
+/// The original's folder is the original's: it removes nothing there, and neither does this.
+#[test]
+fn a_folder_that_others_use_is_never_swept() {
+    let home = Home::new();
+    fs::create_dir_all(home.states()).unwrap();
+    let scopes: Vec<_> = (0..200)
+        .map(|number| Scope::new(&format!("s{number}"), "/srv").unwrap())
+        .collect();
+    let file = |scope: &Scope| home.states().join(format!("{}.json", scope.as_str()));
+    for store in [
+        home.store(),
+        Store::at(&home.states()),
+        Store::at(&home.states()).sweeping(),
+    ] {
+        for scope in &scopes[1..] {
+            store.record(scope, CallId::new("call").unwrap()).unwrap();
+            make_old(&file(scope));
+        }
+        store.clear(&scopes[0]).unwrap();
+        store.record(&scopes[0], CallId::new("call").unwrap()).unwrap();
+        assert!(scopes.iter().all(|scope| file(scope).exists()));
+    }
+}
+
+#[test]
+fn a_durable_count_is_the_same_count() {
+    let home = Home::new();
+    let scope = crate::scope();
+    for (number, durable) in [true, false, true].into_iter().enumerate() {
+        let call = CallId::new(&format!("call-{number}")).unwrap();
+        home.store().durable(durable).record(&scope, call).unwrap();
+    }
+    assert_eq!(home.store().read(&scope).unwrap().unwrap().failures, 3);
 }
 
 #[test]
