@@ -5,9 +5,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use holdpoint_common::read::{self, limit};
+use holdpoint_common::text::decoded;
 use holdpoint_common::way;
 use holdpoint_store::child::{self, ChildError};
 use holdpoint_zerto::Secret;
+use zeroize::Zeroizing;
 
 use crate::runtime::capabilities::Error;
 use crate::{config, private};
@@ -75,8 +77,14 @@ fn from_file(path: &Path) -> Result<Secret, Error> {
     }
     way::check(path)
         .map_err(|problem| Error::Unauthorized(format!("zerto.secret_file {} {problem}", path.display())))?;
-    let bytes = read::read_opened(&file, &metadata, limit::SECRET);
-    let text = bytes.and_then(read::text).map_err(unreadable)?;
+    let bytes = read::read_opened(&file, &metadata, limit::SECRET).map(Zeroizing::new);
+    // PowerShell 5.1 and Notepad begin a file with a byte order mark, which is no part of the secret.
+    let text = decoded(&bytes.map_err(unreadable)?).map(Zeroizing::new).ok_or_else(|| {
+        Error::Unauthorized(format!(
+            "zerto.secret_file {} is not a text in UTF-8 or UTF-16; save it as UTF-8",
+            path.display()
+        ))
+    })?;
     Ok(without_line_end(&text))
 }
 
@@ -138,7 +146,7 @@ fn from_program(key: &str, command: &[String], deadline: Instant) -> Result<Secr
         ChildError::Failed { status, .. } => failed(&format!("failed ({status})")),
         other => failed(&other.to_string()),
     })?;
-    let text = String::from_utf8(printed).map_err(|_| failed("printed what is no text"))?;
+    let text = decoded(&printed).ok_or_else(|| failed("printed something that is not text"))?;
     if text.trim().is_empty() {
         return Err(failed("printed nothing"));
     }
