@@ -60,9 +60,10 @@ impl Zerto {
         if self.connection.is_none() {
             let mut settings = settings(&self.config, self.deadline)?;
             let directory = self.directory();
-            if let Some(directory) = directory.as_ref().filter(|_| self.config.keep_token()) {
+            if let Some(directory) = &directory {
                 let keeper = keep::LogIns::new(Arc::clone(directory), Arc::clone(&self.record));
                 settings.keeper = Some(Arc::new(keeper));
+                settings.keep_log_in = self.config.keep_token();
             }
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -81,14 +82,8 @@ impl Zerto {
     /// What is kept and shared between calls lies here. Where it cannot be used, this call does without, and the log says
     /// why.
     fn directory(&self) -> Option<Arc<Directory>> {
-        if !self.config.keep_token() && !self.config.share_checkpoints() {
-            return None;
-        }
-        let opened = config::Zerto::directory()
-            .ok_or_else(|| "neither XDG_STATE_HOME nor HOME is set".to_owned())
-            .and_then(|path| Directory::open(&path).map_err(|error| error.to_string()));
-        match opened {
-            Ok(directory) => Some(Arc::new(directory)),
+        match directory() {
+            Ok(directory) => Some(directory),
             Err(cause) => {
                 self.record()
                     .trouble(&format!("nothing is shared with other calls: {cause}"));
@@ -235,6 +230,27 @@ impl Capabilities for Zerto {
     }
 }
 
+fn directory() -> Result<Arc<Directory>, String> {
+    let path = config::Zerto::directory().ok_or("neither XDG_STATE_HOME nor HOME is set")?;
+    let directory = Directory::open(&path).map_err(|error| error.to_string())?;
+    Ok(Arc::new(directory))
+}
+
+/// Settings for a log-in that a human asks for: it is sent although it was refused a short while ago, and what comes of
+/// it counts for the next calls.
+pub(crate) fn by_hand(settings: zvm::Settings) -> zvm::Settings {
+    // Where nothing can be remembered, the log-in is tried all the same.
+    let keeper = directory().ok().map(|directory| {
+        let keeper: Arc<dyn zvm::Keeper> = Arc::new(keep::LogIns::new(directory, Arc::default()));
+        keeper
+    });
+    zvm::Settings {
+        keeper,
+        retry_refused: true,
+        ..settings
+    }
+}
+
 /// From configuration to what the ZVM's module wants. Reads the secret: nothing before this does.
 pub(crate) fn settings(config: &config::Zerto, deadline: Instant) -> Result<zvm::Settings, Error> {
     settings_with(config, deadline, || secret::read(config, deadline))
@@ -272,6 +288,8 @@ pub(crate) fn settings_with(
         deadline,
         longest_wait: config.longest_wait(),
         keeper: None,
+        keep_log_in: false,
+        retry_refused: false,
     })
 }
 

@@ -47,6 +47,7 @@ mod installation;
 mod kept_shadow;
 #[cfg(target_os = "linux")]
 mod managed;
+mod oddities;
 mod panics;
 mod policies;
 #[cfg(unix)]

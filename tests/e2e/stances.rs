@@ -6,7 +6,7 @@ use holdpoint::verdict::FaultKind;
 
 const TABLE: &str = include_str!("../../docs/stances.md");
 
-const TESTS: [(&str, &str); 25] = [
+const TESTS: &[(&str, &str)] = &[
     ("broken", include_str!("broken.rs")),
     ("broken_entries", include_str!("broken_entries.rs")),
     ("compiling", include_str!("compiling.rs")),
@@ -21,6 +21,7 @@ const TESTS: [(&str, &str); 25] = [
     ("init_terminal", include_str!("init_terminal.rs")),
     ("init_secrets", include_str!("init_secrets.rs")),
     ("managed", include_str!("managed.rs")),
+    ("oddities", include_str!("oddities.rs")),
     ("panics", include_str!("panics.rs")),
     ("policies", include_str!("policies.rs")),
     ("process", include_str!("process.rs")),

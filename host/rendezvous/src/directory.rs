@@ -124,8 +124,12 @@ impl Directory {
         Err(Error::Busy { path })
     }
 
-    /// Takes a lock, or none where somebody has it. The file is made where it does not exist.
-    pub(crate) fn try_lock(&self, name: &str) -> Result<Option<File>, Error> {
+    /// Takes a lock, or none where another process has it. The file is made where it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read).
+    pub fn try_lock(&self, name: &str) -> Result<Option<File>, Error> {
         let path = self.file(name);
         let opened = open(&path, OpenOptions::new().append(true).create(true))?;
         let Some((file, metadata)) = opened else {

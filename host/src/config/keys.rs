@@ -63,12 +63,12 @@ const KEYS: &[Key] = &[
     key(
         "zerto.ca_file",
         "none",
-        "Certificates to trust, PEM. Only these are then trusted. Default: those of the operating system.",
+        "Certificates to trust, PEM or DER. Only these are then trusted: as authorities, or, where the ZVM shows one of them itself, for its own names and dates. Default: those of the operating system.",
     ),
     key(
         "zerto.pin",
         "none",
-        "`sha256:` and the SHA-256 of the ZVM's certificate in 64 hexadecimal digits. That certificate alone is then trusted, whatever its name or issuer.",
+        "`sha256:` and the SHA-256 of the ZVM's certificate in 64 hexadecimal digits. That certificate alone is then trusted, whatever its name, issuer, dates or version.",
     ),
     key(
         "zerto.verify",

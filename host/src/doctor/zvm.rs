@@ -8,7 +8,7 @@ use super::finding::{Finding, Severity};
 use super::state::ago;
 use crate::config;
 use crate::runtime::capabilities;
-use crate::zerto::settings;
+use crate::zerto::{by_hand, settings};
 
 /// What of the deadline goes before a call waits for its checkpoint, and after.
 const BEFORE_THE_WAIT: Duration = Duration::from_secs(5);
@@ -76,7 +76,7 @@ impl Facts {
     fn ask(&mut self, config: &config::Zerto) -> Result<(), Error> {
         let settings = settings(config, Instant::now() + PATIENCE).map_err(to_zvm)?;
         self.trust = Some(settings.trust.clone());
-        let zvm = Zvm::new(settings)?;
+        let zvm = Zvm::new(by_hand(settings))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

@@ -55,6 +55,8 @@ fn with_zvm<T>(url: &str, trust: Trust, question: impl AsyncFnOnce(&Zvm) -> T) -
         deadline: Instant::now() + PATIENCE,
         longest_wait: PATIENCE,
         keeper: None,
+        keep_log_in: false,
+        retry_refused: false,
     };
     let zvm = Zvm::new(settings).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -46,6 +46,12 @@ pub(super) fn complete(
                     report.done(format!("{url} shows the pinned certificate."));
                     Ok(true)
                 }
+                Handshake::Distrusted(seen) if Some(seen.sha256.as_str()) == hex(bytes).as_deref() => {
+                    Err(InitError::Other(format!(
+                        "{url} shows the pinned certificate, and yet {}",
+                        problem(&seen)
+                    )))
+                }
                 Handshake::Distrusted(seen) => Err(InitError::Other(format!(
                     "{url} shows another certificate than the pinned one, with the SHA-256 {}",
                     in_two_words(&seen.sha256)
@@ -72,8 +78,9 @@ fn look_again(url: &str, document: &Document, report: &mut Report) -> Result<boo
     match handshake {
         Handshake::Trusted => return Ok(true),
         Handshake::Distrusted(seen) => report.remark(format!(
-            "{url} shows a certificate that the configuration does not trust, with the SHA-256 {}. {denied}: compare it at \
+            "{url} shows a certificate that the configuration does not trust ({}), with the SHA-256 {}. {denied}: compare it at \
              the ZVM, then run init again with --pin sha256:{} or with --ca-file.",
+            problem(&seen),
             in_two_words(&seen.sha256),
             seen.sha256
         )),
@@ -162,7 +169,9 @@ fn ask(
                         document.set_trust("ca_file", path);
                         return Ok(());
                     }
-                    Handshake::Distrusted(seen) => questions.tell(&not_vouched_for(url, &path, &seen))?,
+                    Handshake::Distrusted(seen) => {
+                        questions.tell(&not_vouched_for(url, &path, &seen))?;
+                    }
                     Handshake::Nobody(why) => questions.tell(&not_reached(url, &why))?,
                 }
             }
@@ -185,9 +194,19 @@ fn vouched_for(url: &str, path: &str) -> String {
 
 fn not_vouched_for(url: &str, path: &str, seen: &Certificate) -> String {
     format!(
-        "{path} does not vouch for the certificate that {url} shows, SHA-256 {}",
-        in_two_words(&seen.sha256)
+        "{path} does not vouch for the certificate that {url} shows, SHA-256 {}: {}",
+        in_two_words(&seen.sha256),
+        problem(seen)
     )
+}
+
+/// Why a certificate was refused.
+fn problem(seen: &Certificate) -> &str {
+    seen.problem.as_deref().unwrap_or("it is not trusted")
+}
+
+fn hex(pin: Option<[u8; 32]>) -> Option<String> {
+    Some(pin?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn not_reached(url: &str, why: &str) -> String {

@@ -56,6 +56,16 @@ impl Keeper for LogIns {
             self.tell(&error);
         }
     }
+
+    fn try_lock(&self, name: &str) -> Option<Box<dyn Send>> {
+        match self.directory.try_lock(name) {
+            Ok(lock) => Some(Box::new(lock?)),
+            Err(error) => {
+                self.tell(&error);
+                None
+            }
+        }
+    }
 }
 
 /// The log-in in a file, and how old it is; none where the file is of another machine, of another run of this one, or

@@ -33,10 +33,10 @@ pub(crate) enum Insert {
 impl Api {
     pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
         let http = Http::new(&settings)?;
-        let shelf = Shelf::new(settings.keeper.clone(), settings.binding());
+        let shelf = Shelf::new(&settings);
         Ok(Self {
             http,
-            session: Session::new(settings.login, shelf),
+            session: Session::new(settings.login, shelf, settings.retry_refused),
         })
     }
 

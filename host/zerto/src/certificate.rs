@@ -18,6 +18,8 @@ pub struct Certificate {
     pub sha256: String,
     /// The first and the last second of its life, in seconds since 1970; none where they cannot be read.
     pub validity: Option<(i64, i64)>,
+    /// Why it was not trusted, in words for a human; none where it was, or where nothing has asked.
+    pub problem: Option<String>,
 }
 
 impl Certificate {
@@ -28,6 +30,7 @@ impl Certificate {
                 .map(|byte| format!("{byte:02x}"))
                 .collect(),
             validity: validity(der),
+            problem: None,
         }
     }
 }

@@ -135,8 +135,7 @@ impl Http {
 
     /// The certificate that was shown last.
     pub(crate) fn certificate(&self) -> Option<Certificate> {
-        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.as_ref().map(|der| Certificate::of(der))
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Shakes hands and waits for any answer at all. Nothing secret is sent.

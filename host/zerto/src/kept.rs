@@ -1,11 +1,16 @@
 //! A log-in that outlives its process: what is written of it, and when it still counts.
 
 use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, sleep};
 use zeroize::Zeroizing;
+
+use crate::settings::{Secret, Settings};
 
 /// The form in which log-ins are written.
 const FORM: u64 = 1;
@@ -23,13 +28,23 @@ pub trait Keeper: fmt::Debug + Send + Sync {
 
     /// Takes away what was stored.
     fn discard(&self, name: &str);
+
+    /// A lock on this name among all processes, until what is returned is dropped; none where another has it.
+    fn try_lock(&self, name: &str) -> Option<Box<dyn Send>>;
 }
+
+/// How long a refused log-in is not sent again. Accounts are locked after some three to ten failures within half an hour.
+const REFUSED_PAUSE: Duration = Duration::from_secs(10 * 60);
+/// How long to wait for another process that is logging in.
+const LONGEST_TURN: Duration = Duration::from_secs(2);
+const TURN_PAUSE: Duration = Duration::from_millis(10);
 
 /// What is kept under one binding.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     keeper: Option<Arc<dyn Keeper>>,
     binding: String,
+    keeps_log_ins: bool,
 }
 
 /// A log-in as it is kept.
@@ -45,33 +60,106 @@ pub(crate) struct Kept {
 }
 
 impl Shelf {
-    pub(crate) fn new(keeper: Option<Arc<dyn Keeper>>, binding: String) -> Self {
-        Self { keeper, binding }
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            keeper: settings.keeper.clone(),
+            binding: settings.binding(),
+            keeps_log_ins: settings.keep_log_in,
+        }
     }
 
     /// The log-in that was kept, if it is good for these settings and has not ended.
     pub(crate) fn load(&self) -> Option<Kept> {
-        let (bytes, age) = self.keeper.as_ref()?.load(&self.name())?;
+        let (bytes, age) = self.log_ins()?.load(&self.name("login"))?;
         let kept = read(&bytes, &self.binding)?;
         let life = kept.life.checked_sub(age).filter(|life| !life.is_zero())?;
         Some(Kept { life, ..kept })
     }
 
     pub(crate) fn store(&self, kept: &Kept) {
-        if let Some(keeper) = &self.keeper {
-            keeper.store(&self.name(), &written(kept, &self.binding));
+        if let Some(keeper) = self.log_ins() {
+            keeper.store(&self.name("login"), &written(kept, &self.binding));
         }
     }
 
     pub(crate) fn discard(&self) {
-        if let Some(keeper) = &self.keeper {
-            keeper.discard(&self.name());
+        if let Some(keeper) = self.log_ins() {
+            keeper.discard(&self.name("login"));
         }
     }
 
-    fn name(&self) -> String {
-        format!("{:.32}.login", self.binding)
+    fn log_ins(&self) -> Option<&Arc<dyn Keeper>> {
+        self.keeper.as_ref().filter(|_| self.keeps_log_ins)
     }
+
+    /// Why this log-in is not to be sent now: it was refused with the same secret a short while ago, and each further
+    /// try brings the account nearer to being locked.
+    pub(crate) fn refusal(&self, secret: &Secret) -> Option<String> {
+        let (bytes, age) = self.keeper.as_ref()?.load(&self.name("refused"))?;
+        let object: Value = serde_json::from_slice(&bytes).ok()?;
+        let left = REFUSED_PAUSE.checked_sub(age).filter(|left| !left.is_zero())?;
+        let salt = object["salt"].as_u64()?;
+        let is_same = object["form"] == FORM
+            && object["binding"] == self.binding.as_str()
+            && object["mark"].as_u64() == Some(u64::from(mark(salt, secret)));
+        is_same.then(|| {
+            let minutes = |duration: Duration| duration.as_secs().div_ceil(60);
+            format!(
+                "{}, {} min ago; so that the account is not locked, the same log-in is not sent again for {} min; fix the \
+                 secret, or try at once with: holdpoint doctor",
+                object["why"].as_str().unwrap_or("log-in: refused"),
+                minutes(age),
+                minutes(left)
+            )
+        })
+    }
+
+    /// Remembers that the ZVM refused this log-in.
+    pub(crate) fn refuse(&self, secret: &Secret, why: &str) {
+        if let Some(keeper) = &self.keeper {
+            // The standard library seeds its hashers from the operating system.
+            let salt = RandomState::new().build_hasher().finish();
+            let mark = mark(salt, secret);
+            let object = json!({
+                "form": FORM, "binding": self.binding, "salt": salt, "mark": mark, "why": why,
+            });
+            keeper.store(&self.name("refused"), object.to_string().as_bytes());
+        }
+    }
+
+    /// Forgets a refusal: the ZVM took the log-in.
+    pub(crate) fn forgive(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.discard(&self.name("refused"));
+        }
+    }
+
+    /// Waits until no other process is logging in, so that of many that begin at once one alone sends a wrong secret.
+    /// Whoever holds the lock for longer than a log-in takes is not waited for.
+    pub(crate) async fn turn(&self) -> Option<Box<dyn Send>> {
+        let keeper = self.keeper.as_ref()?;
+        let begun = Instant::now();
+        while begun.elapsed() < LONGEST_TURN {
+            if let Some(turn) = keeper.try_lock(&self.name("turn")) {
+                return Some(turn);
+            }
+            sleep(TURN_PAUSE).await;
+        }
+        None
+    }
+
+    fn name(&self, kind: &str) -> String {
+        format!("{:.32}.{kind}", self.binding)
+    }
+}
+
+/// Tells a secret from the one before it, and no more: twelve bits of a digest are of no use to whoever reads the file.
+fn mark(salt: u64, secret: &Secret) -> u16 {
+    let mut digest = Sha256::new();
+    digest.update(salt.to_le_bytes());
+    digest.update(secret.expose());
+    let digest = digest.finalize();
+    u16::from_le_bytes([digest[0], digest[1]]) & 0x0fff
 }
 
 fn written(kept: &Kept, binding: &str) -> Zeroizing<Vec<u8>> {

@@ -22,7 +22,6 @@ mod login;
 mod meter;
 mod model;
 mod settings;
-mod text;
 mod tls;
 mod wire;
 
@@ -48,7 +47,6 @@ pub use crate::error::Error;
 pub use crate::kept::Keeper;
 pub use crate::model::{Checkpoint, Direction, SiteState, Timings, VmRow, VpgState};
 pub use crate::settings::{Login, Secret, Settings, Trust};
-pub use crate::text::decoded;
 
 /// One ZVM. Logs in at the first question and remembers what does not change.
 pub struct Zvm {

@@ -108,6 +108,7 @@ const BEARER: &str = "Bearer ";
 pub(crate) struct Session {
     login: Login,
     shelf: Shelf,
+    retries_refused: bool,
     state: Mutex<State>,
 }
 
@@ -124,10 +125,11 @@ struct State {
 }
 
 impl Session {
-    pub(crate) fn new(login: Login, shelf: Shelf) -> Self {
+    pub(crate) fn new(login: Login, shelf: Shelf, retries_refused: bool) -> Self {
         Self {
             login,
             shelf,
+            retries_refused,
             state: Mutex::default(),
         }
     }
@@ -139,12 +141,8 @@ impl Session {
         if let Some(error) = &state.refused {
             return Err(error.clone());
         }
-        if !std::mem::replace(&mut state.looked, true)
-            && let Some(kept) = self.shelf.load()
-            && let Some(pass) = Pass::from_kept(&kept, http)
-        {
-            state.site = kept.site;
-            state.hold(pass);
+        if !std::mem::replace(&mut state.looked, true) {
+            self.take_kept(&mut state, http);
         }
         if let Some(pass) = &state.pass
             && stale != Some(pass.number)
@@ -155,23 +153,48 @@ impl Session {
         if state.pass.as_ref().is_some_and(Pass::is_kept) {
             self.shelf.discard();
         }
+        let _turn = self.shelf.turn().await;
+        // While this process waited for its turn, another may have logged in, or have been refused.
+        if state.pass.is_none()
+            && let Some(pass) = self.take_kept(&mut state, http)
+        {
+            return Ok(pass);
+        }
+        let secret = self.login.secret();
+        if !self.retries_refused
+            && let Some(why) = self.shelf.refusal(secret)
+        {
+            let error = Error::Unauthorized(why);
+            state.refused = Some(error.clone());
+            return Err(error);
+        }
         let timing = http.meter.start(Phase::LogIn);
         let new = self.log_in(http).await;
         drop(timing);
         match new {
             Ok(pass) => {
+                self.shelf.forgive();
                 if let Some(kept) = pass.to_keep(state.site.clone()) {
                     self.shelf.store(&kept);
                 }
                 Ok(state.hold(pass))
             }
             Err(error) => {
-                if matches!(error, Error::Unauthorized(_)) {
+                if let Error::Unauthorized(why) = &error {
+                    self.shelf.refuse(secret, why);
                     state.refused = Some(error.clone());
                 }
                 Err(error)
             }
         }
+    }
+
+    /// Takes the log-in that an earlier process kept, where it still counts.
+    fn take_kept(&self, state: &mut State, http: &Http) -> Option<Pass> {
+        let kept = self.shelf.load()?;
+        let pass = Pass::from_kept(&kept, http)?;
+        state.site = kept.site;
+        Some(state.hold(pass))
     }
 
     /// What an earlier process was told of the site, where the log-in is that process's too.

@@ -24,8 +24,12 @@ pub struct Settings {
     pub deadline: Instant,
     /// No capture takes longer, whatever the cadence.
     pub longest_wait: Duration,
-    /// What keeps a log-in for the next process; none where each one logs in.
+    /// What keeps log-ins, and refusals of them, for the next process; none where each one is on its own.
     pub keeper: Option<Arc<dyn Keeper>>,
+    /// Whether a log-in is kept, where there is a keeper.
+    pub keep_log_in: bool,
+    /// Whether a log-in is sent although it was refused a short while ago: where a human asked for it.
+    pub retry_refused: bool,
 }
 
 /// The three ways into a ZVM.
@@ -134,6 +138,14 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 impl Login {
+    /// The password, or the client's secret.
+    pub(crate) fn secret(&self) -> &Secret {
+        match self {
+            Self::Password { password, .. } | Self::WindowsSession { password, .. } => password,
+            Self::ClientCredentials { client_secret, .. } => client_secret,
+        }
+    }
+
     /// The secret itself, and the forms in which a server that echoes a request would give it back.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         let (name, secret) = match self {
@@ -185,6 +197,8 @@ mod tests {
             deadline: Instant::now(),
             longest_wait: Duration::from_secs(1),
             keeper: None,
+            keep_log_in: false,
+            retry_refused: false,
         }
     }
 

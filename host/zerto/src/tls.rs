@@ -22,8 +22,8 @@ use crate::error::Error;
 use crate::settings::Trust;
 use crate::{authorities, certificate as x509};
 
-/// The certificate that was shown in the last handshake, DER.
-pub(crate) type Shown = Arc<Mutex<Option<Vec<u8>>>>;
+/// The certificate that was shown in the last handshake.
+pub(crate) type Shown = Arc<Mutex<Option<x509::Certificate>>>;
 
 /// Builds the configuration for TLS. Reads files: the CA file, or the system's store. What a server shows is kept in
 /// `shown`, trusted or not.
@@ -72,7 +72,7 @@ fn system_roots() -> Result<RootCertStore, Error> {
 /// The authorities of a CA file, and the file's certificates as they are.
 fn file_roots(path: &Path) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), Error> {
     let bad = |why: &dyn fmt::Display| Error::unreachable(format!("CA file {}: {why}", path.display()));
-    let named = authorities::read(path).map_err(|error| bad(&error))?;
+    let named = authorities::load(path).map_err(|error| bad(&error))?;
     let mut roots = RootCertStore::empty();
     for (number, certificate) in named.iter().enumerate() {
         roots.add(certificate.clone()).map_err(|_| {
@@ -130,6 +130,21 @@ fn distrusted(why: &str) -> rustls::Error {
     CertificateError::Other(OtherError(Arc::new(Distrusted { why }))).into()
 }
 
+impl Verifier {
+    /// Refuses the certificate, and keeps why for a human who asks.
+    fn refuse(&self, why: &str) -> rustls::Error {
+        if let Some(shown) = &mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner) {
+            shown.problem = Some(why.to_owned());
+        }
+        distrusted(why)
+    }
+
+    /// The certificate is the right one, and yet whoever shows it could not be checked.
+    fn unusable_key(&self) -> rustls::Error {
+        self.refuse("its holder did not prove to have its key, or the key is of a kind that is not supported")
+    }
+}
+
 impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
@@ -139,7 +154,7 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(certificate.to_vec());
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(x509::Certificate::of(certificate));
         match &self.rule {
             Rule::Chain(chain, named) => chain
                 .verify_server_cert(certificate, intermediates, name, ocsp, now)
@@ -150,11 +165,11 @@ impl ServerCertVerifier for Verifier {
                         Err(error)
                     }
                 })
-                .map_err(|error| distrusted(&reason(&error, certificate))),
+                .map_err(|error| self.refuse(&reason(&error, certificate))),
             Rule::Pin(pin) if Sha256::digest(certificate).as_slice() == pin => {
                 Ok(ServerCertVerified::assertion())
             }
-            Rule::Pin(_) => Err(distrusted("its SHA-256 is not the pinned one")),
+            Rule::Pin(_) => Err(self.refuse("its SHA-256 is not the pinned one")),
             Rule::Nothing => Ok(ServerCertVerified::assertion()),
         }
     }
@@ -168,9 +183,8 @@ impl ServerCertVerifier for Verifier {
         let algorithms = &self.provider.signature_verification_algorithms;
         match &self.rule {
             Rule::Chain(..) => verify_tls12_signature(message, certificate, signature, algorithms),
-            Rule::Pin(_) | Rule::Nothing => {
-                verify_tls12_by_key(message, certificate, signature, algorithms).map_err(|()| unusable_key())
-            }
+            Rule::Pin(_) | Rule::Nothing => verify_tls12_by_key(message, certificate, signature, algorithms)
+                .map_err(|()| self.unusable_key()),
         }
     }
 
@@ -184,10 +198,10 @@ impl ServerCertVerifier for Verifier {
         match &self.rule {
             Rule::Chain(..) => verify_tls13_signature(message, certificate, signature, algorithms),
             Rule::Pin(_) | Rule::Nothing => {
-                let key = x509::public_key(certificate).ok_or_else(unusable_key)?;
+                let key = x509::public_key(certificate).ok_or_else(|| self.unusable_key())?;
                 let key = SubjectPublicKeyInfoDer::from(key);
                 verify_tls13_signature_with_raw_key(message, &key, signature, algorithms)
-                    .map_err(|_| unusable_key())
+                    .map_err(|_| self.unusable_key())
             }
         }
     }
@@ -242,13 +256,6 @@ fn verify_tls12_by_key(
                 .is_ok()
     });
     is_signed.then(HandshakeSignatureValid::assertion).ok_or(())
-}
-
-/// The certificate is the right one, and yet whoever shows it could not be checked.
-fn unusable_key() -> rustls::Error {
-    distrusted(
-        "whoever shows it did not prove to hold its key, or the key is of a kind that is not supported",
-    )
 }
 
 /// Why a certificate was refused, in words of ours: the library's name its own types.

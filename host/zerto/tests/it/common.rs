@@ -21,6 +21,8 @@ pub(crate) fn settings(sim: &Sim) -> Settings {
         deadline: Instant::now() + Duration::from_secs(60),
         longest_wait: Duration::from_secs(50),
         keeper: None,
+        keep_log_in: true,
+        retry_refused: false,
     }
 }
 

@@ -15,6 +15,7 @@ use crate::common::*;
 struct Memory {
     kept: Mutex<HashMap<String, Vec<u8>>>,
     age: Mutex<Duration>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Keeper for Memory {
@@ -32,6 +33,10 @@ impl Keeper for Memory {
 
     fn discard(&self, name: &str) {
         self.kept.lock().unwrap().remove(name);
+    }
+
+    fn try_lock(&self, _: &str) -> Option<Box<dyn Send>> {
+        Some(Box::new(Arc::clone(&self.turn).try_lock_owned().ok()?))
     }
 }
 
@@ -140,7 +145,14 @@ async fn a_refused_log_in_leaves_nothing_kept() {
         look_up(&process(&sim, &memory)).await,
         Err(Error::Unauthorized(_))
     ));
-    assert_eq!(memory.texts(), [""; 0]);
+    // The refusal is remembered, and no log-in.
+    assert!(
+        memory
+            .texts()
+            .iter()
+            .all(|text| text.contains("\"why\"") && !text.contains("Bearer"))
+    );
+    assert_eq!(memory.texts().len(), 1);
 }
 
 #[tokio::test]
@@ -194,4 +206,82 @@ async fn what_is_kept_and_makes_no_sense_is_as_good_as_nothing() {
         assert_eq!(look_up(&process(&sim, &memory)).await, Ok(1), "{form}");
         assert_eq!(log_ins(&sim).len(), number + 2, "{form}");
     }
+}
+
+/// A password that was changed at the ZVM is sent once and not at every call: accounts are locked after a few failures.
+#[tokio::test]
+async fn a_refused_log_in_is_not_sent_by_the_next_process() {
+    for platform in ["linux", "windows"] {
+        let sim = sim(&format!("[site]\nplatform = '{platform}'"));
+        let login = |text: &str| match platform {
+            "linux" => password(text),
+            _ => Login::WindowsSession {
+                username: "admin".into(),
+                password: Secret::new(text),
+            },
+        };
+        let memory = Arc::new(Memory::default());
+        let ask = async |text: &str| {
+            let zvm = process_as(&sim, &memory, login(text));
+            zvm.find_vms_by_name("jp-ubuntu").await
+        };
+        for number in 0..10 {
+            let Err(Error::Unauthorized(text)) = ask("old").await else {
+                panic!()
+            };
+            assert!(text.starts_with("log-in: HTTP 401"), "{text}");
+            assert_eq!(text.contains("not sent again"), number > 0, "{text}");
+        }
+        assert_eq!(log_ins(&sim).len(), 1, "{platform}");
+        assert!(memory.texts().iter().all(|text| !text.contains("old")));
+        // A new secret is tried at once, and forgets the refusal.
+        assert!(ask("secret").await.is_ok());
+        assert_eq!(log_ins(&sim).len(), 2, "{platform}");
+        assert!(memory.texts().iter().all(|text| !text.contains("\"why\"")));
+    }
+}
+
+#[tokio::test]
+async fn a_refused_log_in_is_tried_again_after_a_while_or_when_a_human_asks() {
+    let sim = sim("");
+    let memory = Arc::new(Memory::default());
+    let ask = async |retry_refused| {
+        let keeper: Arc<dyn Keeper> = memory.clone();
+        let login = password("old");
+        let settings = Settings {
+            login,
+            keeper: Some(keeper),
+            keep_log_in: false,
+            retry_refused,
+            ..settings(&sim)
+        };
+        let refused = Zvm::new(settings).unwrap().find_vms_by_name("jp-ubuntu").await;
+        assert!(matches!(refused, Err(Error::Unauthorized(_))));
+        log_ins(&sim).len()
+    };
+    assert_eq!(ask(false).await, 1);
+    assert_eq!(ask(false).await, 1);
+    assert_eq!(ask(true).await, 2);
+    *memory.age.lock().unwrap() = Duration::from_secs(599);
+    assert_eq!(ask(false).await, 2);
+    *memory.age.lock().unwrap() = Duration::from_secs(600);
+    assert_eq!(ask(false).await, 3);
+}
+
+/// Many calls begin at once where an agent works in parallel.
+#[tokio::test]
+async fn of_many_that_log_in_at_once_one_alone_is_refused_by_the_zvm() {
+    let sim = sim("");
+    let memory = Arc::new(Memory::default());
+    let zvms: Vec<_> = (0..20)
+        .map(|_| process_as(&sim, &memory, password("old")))
+        .collect();
+    let refused =
+        futures_util::future::join_all(zvms.iter().map(|zvm| zvm.find_vms_by_name("jp-ubuntu"))).await;
+    assert!(
+        refused
+            .iter()
+            .all(|result| matches!(result, Err(Error::Unauthorized(_))))
+    );
+    assert_eq!(log_ins(&sim).len(), 1);
 }
