@@ -115,7 +115,7 @@ impl Zvm {
     /// All of [`Error`] but [`Error::NotFound`].
     pub async fn vms(&self) -> Result<Vec<VmRow>, Error> {
         // What the ZVM does anyway: a filter that filters nothing.
-        self.look_up(("includeMountedVms", "true"), &[]).await
+        Ok(self.look_up(None, &[]).await?.unwrap_or_default())
     }
 
     /// As [`Zvm::cadence`], and told from the last two hours where ten minutes hold too few checkpoints for that.
