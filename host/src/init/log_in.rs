@@ -149,7 +149,7 @@ fn attempt(config: &Config, typed: Option<&str>, is_trusted: bool) -> Outcome {
 fn log_in(settings: Settings) -> Outcome {
     let _progress = Progress::begin("logging in at the ZVM");
     let failed = |error: &dyn std::fmt::Display| Outcome::Failed(error.to_string());
-    let zvm = match holdpoint_zerto::Zvm::new(settings) {
+    let zvm = match holdpoint_zerto::Zvm::new(zerto::by_hand(settings)) {
         Ok(zvm) => zvm,
         Err(error) => return failed(&error),
     };
