@@ -3,8 +3,15 @@
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-/// The text's value with its places; none where it is something else than JSON, comments and trailing commas.
+/// How deep a text may be nested: the parser is a recursive one.
+const DEEPEST: usize = 500;
+
+/// The text's value with its places; none where it is something else than JSON, comments and trailing commas, or nested too
+/// deep to be changed.
 pub(crate) fn parse(text: &str) -> Option<Value<'_>> {
+    if depth(text) > DEEPEST {
+        return None;
+    }
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -20,6 +27,25 @@ pub(crate) fn parse(text: &str) -> Option<Value<'_>> {
     parse_to_ast(text, &CollectOptions::default(), &options)
         .ok()?
         .value
+}
+
+/// How deep a text is nested at most, by its brackets outside of strings. A comment's count too, which only adds to it.
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// The text with every half of a surrogate pair that stands alone (`\ud83d`) as `\uFFFD`: the client reads those, and this

@@ -7,6 +7,7 @@
 //! What is said here of the client was seen in Claude Code 2.1.332, run on settings files made for it, unless it says otherwise.
 
 pub mod file;
+pub mod json;
 pub mod plugin;
 pub mod reading;
 

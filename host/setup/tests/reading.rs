@@ -512,4 +512,114 @@ fn handlers_under_other_events_and_variables_are_read() {
             ("B".to_owned(), "1".to_owned())
         ]
     );
+
+/// Bytes as they were put before Claude Code 2.1.197, and whether it ran the hook in them.
+#[test]
+fn a_file_is_read_in_the_encodings_and_with_the_oddities_that_the_client_takes() {
+    let text = |more: &str| {
+        let text = file("user", &json!({}));
+        format!("{}{more}}}", &text[..text.len() - 1])
+    };
+    let utf16 = |order: fn(u16) -> [u8; 2], mark: &[u8]| {
+        let units: Vec<u8> = text("").encode_utf16().flat_map(order).collect();
+        [mark, &units].concat()
+    };
+    let deep =
+        |depth: usize| text(&format!(",\"x\":{}{}", "[".repeat(depth), "]".repeat(depth))).into_bytes();
+    for (name, bytes, runs) in [
+        ("plain", text("").into_bytes(), true),
+        ("a mark", [b"\xef\xbb\xbf", text("").as_bytes()].concat(), true),
+        ("UTF-16", utf16(u16::to_le_bytes, b"\xff\xfe"), true),
+        ("UTF-16, big-endian", utf16(u16::to_be_bytes, b"\xfe\xff"), false),
+        ("UTF-16 without a mark", utf16(u16::to_le_bytes, b""), false),
+        ("half a pair", text(",\"x\":\"\\ud83d\"").into_bytes(), true),
+        ("half a pair as a name", text(",\"\\ud83d\":1").into_bytes(), true),
+        ("a number beyond all", text(",\"x\":1e999").into_bytes(), true),
+        ("130 levels", deep(130), true),
+        ("4,000 levels", deep(3_990), true),
+        (
+            "no UTF-8",
+            text(",\"x\":\"?\"").replace('?', "\u{ff}").into_bytes(),
+            true,
+        ),
+        (
+            "a stray byte",
+            [&text("")[..1], "\"x\":\"", "\u{1}"].concat().into_bytes(),
+            false,
+        ),
+        (
+            "two marks",
+            [b"\xef\xbb\xbf\xef\xbb\xbf", text("").as_bytes()].concat(),
+            false,
+        ),
+        ("a comment", format!("//x\n{}", text("")).into_bytes(), false),
+        ("a tab in a string", text(",\"x\":\"a\tb\"").into_bytes(), false),
+        (
+            "something behind it",
+            [text("").as_bytes(), b"\0"].concat(),
+            false,
+        ),
+    ] {
+        let source = |level, bytes: &[u8]| Source {
+            level,
+            path: PathBuf::from("/settings.json"),
+            content: Content::Bytes(bytes.to_vec()),
+        };
+        let installation = Installation::judge(vec![source(Level::User, &bytes)]);
+        assert_eq!(!ran(&installation).is_empty(), runs, "{name}: {installation:#?}");
+    }
+}
+
+#[test]
+fn disable_all_hooks_counts_however_oddly_it_is_written() {
+    let good = file("user", &json!({}));
+    let le: Vec<u8> = "{\"disableAllHooks\":true}"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    for bytes in [
+        [b"\xff\xfe".to_vec(), le].concat(),
+        b"\xef\xbb\xbf{\"disableAllHooks\":true}".to_vec(),
+        br#"{"disableAllHooks":true,"x":"\ud83d"}"#.to_vec(),
+        br#"{"disableAllHooks":false,"x":1e999,"disableAllHooks":true}"#.to_vec(),
+        format!(
+            "{{\"disableAllHooks\":true,\"x\":{}{}}}",
+            "[".repeat(130),
+            "]".repeat(130)
+        )
+        .into_bytes(),
+    ] {
+        let source = |level, bytes: &[u8]| Source {
+            level,
+            path: PathBuf::from(format!("/{}.json", level.name())),
+            content: Content::Bytes(bytes.to_vec()),
+        };
+        let files = vec![
+            source(Level::User, good.as_bytes()),
+            source(Level::Project, &bytes),
+        ];
+        let installation = Installation::judge(files);
+        assert!(
+            ran(&installation).is_empty(),
+            "{}",
+            String::from_utf8_lossy(&bytes)
+        );
+    }
+}
+
+#[test]
+fn whether_a_file_is_read_that_is_nested_without_end_is_not_known() {
+    let deep = format!(
+        "{{\"disableAllHooks\":true,\"x\":{}{}}}",
+        "[".repeat(100_000),
+        "]".repeat(100_000)
+    );
+    let installation = judge(&[(Level::Project, &deep)]);
+    assert!(matches!(&installation.files[0].state, State::Unreadable(why) if why.contains("100001 levels")));
+    // What is no JSON besides takes nobody down who looks for comments in it.
+    let installation = judge(&[(Level::Project, &deep[..deep.len() - 1])]);
+    assert!(matches!(
+        &installation.files[0].state,
+        State::Skipped(Skipped::NoJson { .. })
+    ));
 }

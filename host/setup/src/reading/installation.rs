@@ -34,7 +34,7 @@ pub struct File {
 pub enum State {
     /// There is no such file.
     Absent,
-    /// It cannot be read, for the operating system's reason.
+    /// It cannot be read, for this reason. What it says may count for the client all the same.
     Unreadable(String),
     /// Nothing of it counts; the client says so on a terminal only.
     Skipped(Skipped),
@@ -141,6 +141,7 @@ fn read(source: Source) -> File {
             };
             read.map_err(|skipped| match skipped {
                 Skipped::Empty => State::Skipped(skipped),
+                Skipped::TooDeep(_) => State::Unreadable(skipped.to_string()),
                 _ if level.is_managed() => State::RefusesToStart(skipped),
                 _ => State::Skipped(skipped),
             })

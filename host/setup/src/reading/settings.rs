@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::places::Level;
 use super::{Fires, matches, schema};
+use crate::json::{self, Limits};
 use crate::{Command, Event, Handler};
 
 /// What a settings file says, as far as it concerns hooks.
@@ -139,6 +140,9 @@ pub enum Skipped {
     /// It is JSON, and no object.
     #[error("it is no JSON object")]
     NoObject,
+    /// It is nested so deep that the client may or may not read it: seen to read 4,000 levels, and to hang at 8,000.
+    #[error("it is nested {0} levels deep, and whether the client reads it is not known")]
+    TooDeep(usize),
     /// A setting that has nothing to do with hooks has a value of the wrong kind.
     #[error("{at} {says}, and the client skips the whole file for that")]
     Setting {
@@ -232,24 +236,38 @@ pub fn read_plugin(bytes: &[u8]) -> Result<Settings, Skipped> {
 }
 
 fn object(bytes: &[u8]) -> Result<Map<String, Value>, Skipped> {
-    let text = String::from_utf8_lossy(bytes);
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let text = json::decode(bytes);
     if text.trim().is_empty() {
         return Err(Skipped::Empty);
     }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Skipped::NoObject),
-        Err(error) => Err(Skipped::NoJson {
-            cause: format!("line {}, column {}", error.line(), error.column()),
-            hint: if is_with_comments(text) {
-                "the client takes neither comments nor trailing commas"
-            } else {
-                "mend it there"
-            },
-        }),
+    match json::parse(&text, Limits::FILE) {
+        Ok(parsed) if parsed.depth > DEEPEST => Err(Skipped::TooDeep(parsed.depth)),
+        Ok(parsed) => match parsed.value {
+            Value::Object(object) => Ok(object),
+            _ => Err(Skipped::NoObject),
+        },
+        Err(wrong) => {
+            let at = match wrong {
+                json::Wrong::Syntax(at) => at,
+                json::Wrong::TooMuch => 0,
+            };
+            let (line, column) = json::line_and_column(&text, at);
+            Err(Skipped::NoJson {
+                cause: format!("line {line}, column {column}"),
+                hint: if is_with_comments(&text) {
+                    "the client takes neither comments nor trailing commas"
+                } else if bytes.starts_with(b"\xfe\xff") {
+                    "it is UTF-16 in the order that the client does not read; save it as UTF-8"
+                } else {
+                    "mend it there"
+                },
+            })
+        }
     }
 }
+
+/// How deep a file may be nested that the client was seen to read.
+const DEEPEST: usize = 4_000;
 
 /// Whether it would be right if comments and trailing commas were.
 fn is_with_comments(text: &str) -> bool {
