@@ -16,7 +16,7 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Arguments as JSON text; `cut` where the host left parts of them out.
+    /// Arguments as JSON text; `cut` where the host left parts of them out, since they are too large or cannot be read.
     pub fn new(text: &'a str, cut: bool) -> Self {
         Self {
             text,
@@ -33,16 +33,13 @@ impl<'a> Arguments<'a> {
     /// Whether an argument is surely absent: the arguments are an object, nothing of them was left out, and no other
     /// spelling of it is there, which a server could take for it.
     pub fn lacks(&self, argument: &str) -> bool {
-        !self.cut
-            && self.parsed().is_object()
-            && self.get(argument).is_none()
-            && spellings(self.parsed(), argument) == 0
+        !self.cut() && self.get(argument).is_none() && spellings(self.parsed(), argument) == 0
     }
 
     /// Whether an argument says something, or may have before parts were left out.
     pub fn may_hold(&self, argument: &str) -> bool {
         match self.get(argument) {
-            Some(Value::Null) | None => self.cut,
+            Some(Value::Null) | None => self.cut(),
             Some(_) => true,
         }
     }
@@ -75,17 +72,27 @@ impl<'a> Arguments<'a> {
         elsewhere(self.parsed(), &mut Vec::new(), &known)
     }
 
-    /// Whether some text holds a template, which a server like Ansible's evaluates by itself, check mode or not.
-    pub fn hold_template(&self) -> bool {
-        holds_template(self.parsed())
+    /// Whether some text holds a template, which a server like Ansible's evaluates by itself, check mode or not. One that
+    /// was left out may.
+    pub fn may_hold_template(&self) -> bool {
+        self.cut() || holds_template(self.parsed())
     }
 
-    /// Whether the host left parts out.
+    /// Whether they may say more than can be read here.
     pub fn cut(&self) -> bool {
-        self.cut
+        self.unread().is_some()
     }
 
-    /// All arguments; `null` where the text is no JSON.
+    /// Why they may say more than can be read here, where they may: a clause that stands alone.
+    pub fn unread(&self) -> Option<&'static str> {
+        match self.parsed() {
+            _ if self.cut => Some("parts of the arguments are too large or cannot be read"),
+            Value::Object(_) => None,
+            _ => Some("the arguments are not a JSON object"),
+        }
+    }
+
+    /// All arguments; `null` where the text is not JSON.
     pub fn parsed(&self) -> &Value {
         self.parsed
             .get_or_init(|| serde_json::from_str(self.text).unwrap_or(Value::Null))

@@ -1,7 +1,8 @@
 //! Which catalogs speak of a call, and which of them counts.
 
 use crate::arguments::Arguments;
-use crate::catalog::{Source, own, shipped, shipped_builtins};
+use crate::catalog::{Source, all_shipped, is_known_without_runs, own, shipped, shipped_builtins};
+use crate::foreign;
 use crate::model::Call;
 use crate::name::{self, Candidate, Named};
 use crate::reading::{self, Reading};
@@ -29,7 +30,11 @@ pub struct Judged {
 /// Reads a call.
 pub fn classify(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> Judged {
     let key = call.server.as_ref().map(|server| server.name.clone());
-    let candidates = match name::read(call) {
+    let named = name::read(call);
+    if let Some(server) = foreign::server(call, &named, settings) {
+        return Outcome::of(Reading::Foreign).judged(server, call.tool.clone());
+    }
+    let candidates = match named {
         Named::Builtin => return builtin(call, settings, arguments),
         Named::Mcp(candidates) => candidates,
         Named::Unclear(why) => {
@@ -39,24 +44,38 @@ pub fn classify(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> 
     let mut weighed = Weighed::default();
     let mut fitting: Option<&Candidate> = None;
     let mut unlisted = 0;
+    let mut doubts = Vec::new();
     for candidate in &candidates {
         let mut listed = false;
         // What follows a plugin's name is that plugin's own word, and no key that the operator gave.
-        let servers: Vec<&ServerSettings> = settings.servers.get(&candidate.servers[0]).into_iter().collect();
+        let servers = settings.servers_by(&candidate.servers[0], key.as_deref());
         let around = Surroundings {
             settings,
             servers: &servers,
-            cut: arguments.cut(),
+            unread: arguments.unread(),
             scope: &[],
         };
-        let mapped = candidate
-            .servers
-            .iter()
-            .filter_map(|key| settings.servers.get(key)?.catalog.as_ref());
-        for alias in candidate.servers.iter().chain(mapped) {
+        let mapped = settings.servers_of(candidate, key.as_deref());
+        let catalogs = mapped.iter().filter_map(|server| server.catalog.as_ref());
+        for alias in candidate.servers.iter().chain(catalogs) {
             let shipped = shipped(alias).filter(|catalog| !catalog.builtin());
             let own = own(&settings.catalogs, alias).filter(|catalog| !catalog.builtin());
             listed |= weighed.weigh(shipped, own, &candidate.tool, arguments, around);
+        }
+        if let Some(spelt) = &candidate.connector {
+            let fits = |catalog: &Source<'_>| !catalog.builtin() && is_known_without_runs(*catalog, spelt);
+            let own = settings.catalogs.iter().map(Source::Operator).filter(fits);
+            listed |= weighed.weigh(
+                all_shipped().filter(fits),
+                own,
+                &candidate.tool,
+                arguments,
+                around,
+            );
+        }
+        let are_mapped = servers.iter().filter(|server| server.catalog.is_some()).count();
+        if (1..servers.len()).contains(&are_mapped) {
+            doubts.push(ALIKE.into());
         }
         if listed {
             fitting = fitting.or(Some(candidate));
@@ -72,25 +91,31 @@ pub fn classify(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> 
     let mut outcome = weighed.outcome(settings.allow_widening);
     if fitting.is_some() && unlisted > 0 {
         let doubt = "its name can be taken apart in several ways, and not all of them are in a catalog";
-        outcome.reading = outcome.reading.doubted(vec![doubt.into()]);
+        doubts.push(doubt.into());
     }
+    outcome.reading = outcome.reading.doubted(doubts);
     outcome.judged(server, tool)
 }
+
+/// Why a server is not known although the settings name it.
+const ALIKE: &str =
+    "the settings hold several servers that a harness spells alike, and not all of them have a catalog";
 
 /// A tool of the harness itself: only catalogs that are meant for such tools speak of it.
 fn builtin(call: &Call, settings: &Settings, arguments: &Arguments<'_>) -> Judged {
     let mut weighed = Weighed::default();
     let tool = name::normalise(&call.tool);
     let mut weigh = |catalog: Source<'_>| {
+        if catalog.entry(&tool).is_none() {
+            return;
+        }
         let aliases = catalog.aliases();
-        let servers: Vec<&ServerSettings> = aliases
-            .iter()
-            .filter_map(|alias| settings.servers.get(alias))
-            .collect();
+        let servers = aliases.iter().flat_map(|alias| settings.servers_by(alias, None));
+        let servers: Vec<&ServerSettings> = servers.collect();
         let around = Surroundings {
             settings,
             servers: &servers,
-            cut: arguments.cut(),
+            unread: arguments.unread(),
             scope: &[],
         };
         let (own, shipped) = match catalog {

@@ -29,6 +29,7 @@ pub fn before(call: &Call, world: &mut impl World) -> Verdict {
     };
     let verdict = match &judged.reading {
         Reading::NotMcp | Reading::Read => Verdict::Pass(None),
+        Reading::Foreign => Verdict::Deny(say::foreign(&judged)),
         Reading::Other => by_stance(settings.control_plane, say::control_plane(&judged)),
         Reading::Change(_) if judged.control_plane && settings.control_plane != Stance::Pass => {
             by_stance(settings.control_plane, say::control_plane(&judged))

@@ -52,11 +52,10 @@ fn redirecting(group: &Group, arguments: &Arguments<'_>) -> Vec<String> {
         .dispatch
         .as_ref()
         .filter(|dispatch| dispatch.flags.is_some() || !dispatch.extra_words.is_empty());
-    if arguments.cut() && (words.is_some() || group.command_line) {
-        doubts.push(
-            "the arguments were too large to read as a whole, and words of the command may be missing".into(),
-        );
-    }
+    let unread = arguments
+        .unread()
+        .filter(|_| words.is_some() || group.command_line);
+    doubts.extend(unread.map(|why| format!("{why}, and words of the command may be missing")));
     doubts
 }
 

@@ -13,6 +13,7 @@ pub mod command;
 pub mod decide;
 pub mod doubled;
 pub mod doubts;
+pub mod foreign;
 pub mod judge;
 pub mod lookup;
 pub mod model;

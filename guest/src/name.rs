@@ -8,6 +8,25 @@ use crate::text::quoted;
 /// number of ways to split a name grows with its length.
 const LONGEST: usize = 512;
 
+/// Spells a server's key as a harness does. In a key of claude.ai's connectors, which begins with `claude.ai `, it makes one
+/// `_` of several that follow each other, and leaves out those at either end.
+pub fn normalise_key(key: &str) -> String {
+    let spelt = normalise(key);
+    match key.starts_with(CONNECTOR) {
+        true => without_runs(&spelt),
+        false => spelt,
+    }
+}
+
+/// How the key of a claude.ai connector begins.
+pub const CONNECTOR: &str = "claude.ai ";
+
+/// A normalised name with one `_` for several that follow each other, and none at either end.
+pub fn without_runs(spelt: &str) -> String {
+    let parts: Vec<&str> = spelt.split('_').filter(|part| !part.is_empty()).collect();
+    parts.join("_")
+}
+
 /// What a call's name says.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Named {
@@ -25,6 +44,9 @@ pub struct Candidate {
     /// The server's possible keys, normalised: the whole one first, then without what a plugin or a connector put
     /// before it.
     pub servers: Vec<String>,
+    /// The last of them, where it is the own name of a claude.ai connector: the harness leaves runs of `_` out of it, so a key
+    /// that has some may be meant.
+    pub connector: Option<String>,
     /// The tool's name, normalised.
     pub tool: String,
 }
@@ -50,9 +72,9 @@ pub fn read(call: &Call) -> Named {
     let Some(server) = &call.server else {
         return prefixed.map_or(Named::Builtin, |rest| Named::Mcp(splits(rest)));
     };
-    let key = normalise(&server.name);
+    let mut key = normalise_key(&server.name);
     let tool = match prefixed {
-        Some(rest) => match rest.strip_prefix(&key).and_then(|rest| rest.strip_prefix("__")) {
+        Some(rest) => match after_key(rest, &mut key, &server.name) {
             Some(tool) => tool,
             None => {
                 return Named::Unclear(format!(
@@ -65,27 +87,51 @@ pub fn read(call: &Call) -> Named {
         None => &call.tool,
     };
     let mut servers = vec![key];
-    match server
+    let plugin = server.name.strip_prefix("plugin:");
+    servers.extend(
+        plugin
+            .and_then(|rest| rest.split_once(':'))
+            .map(|(_, own)| normalise(own)),
+    );
+    let connector = server
         .name
-        .strip_prefix("plugin:")
-        .and_then(|rest| rest.split_once(':'))
-    {
-        Some((_, own)) => servers.push(normalise(own)),
-        None => servers.extend(server.name.strip_prefix("claude.ai ").map(normalise)),
-    }
+        .strip_prefix(CONNECTOR)
+        .and_then(|own| own_name(&normalise(own)));
+    servers.extend(connector.clone());
     Named::Mcp(vec![Candidate {
         servers,
+        connector,
         tool: normalise(tool),
     }])
+}
+
+/// A connector's own name without runs of `_`, where something is left of it.
+fn own_name(spelt: &str) -> Option<String> {
+    Some(without_runs(spelt)).filter(|own| !own.is_empty())
+}
+
+/// What follows a server's key in a tool's name. Of a connector's key there are two spellings.
+fn after_key<'a>(rest: &'a str, key: &mut String, name: &str) -> Option<&'a str> {
+    let after = |key: &str| rest.strip_prefix(key)?.strip_prefix("__");
+    after(key).or_else(|| {
+        *key = normalise(name);
+        after(key)
+    })
 }
 
 fn splits(rest: &str) -> Vec<Candidate> {
     let border = |at: usize| rest[at..].starts_with("__") && at > 0 && at + 2 < rest.len();
     let borders = rest.char_indices().map(|(at, _)| at).filter(|at| border(*at));
     borders
-        .map(|at| Candidate {
-            servers: servers(&rest[..at]),
-            tool: normalise(&rest[at + 2..]),
+        .map(|at| {
+            let connector = rest[..at].strip_prefix("claude_ai_").and_then(own_name);
+            let mut servers = servers(&rest[..at]);
+            servers.extend(connector.clone());
+            Candidate {
+                servers,
+                connector,
+                tool: normalise(&rest[at + 2..]),
+            }
         })
         .collect()
 }
@@ -101,10 +147,5 @@ fn servers(part: &str) -> Vec<String> {
                 .filter(|own| !own.is_empty()),
         );
     }
-    servers.extend(
-        part.strip_prefix("claude_ai_")
-            .filter(|own| !own.is_empty())
-            .map(normalise),
-    );
     servers
 }

@@ -18,6 +18,8 @@ use crate::text::quoted;
 pub enum Reading {
     /// A tool of the harness that no catalog lists.
     NotMcp,
+    /// A call of another harness, of what looks like a server's tool.
+    Foreign,
     /// It changes nothing.
     Read,
     /// It changes a control plane and no existing guest.
@@ -101,6 +103,7 @@ impl Reading {
             Self::Other => 1,
             Self::Unlisted => 2,
             Self::Change(_) => 3,
+            Self::Foreign => 4,
         }
     }
 }
@@ -133,7 +136,7 @@ pub fn of_group(
     let milder = group
         .rules
         .iter()
-        .filter(|_| doubts.is_empty() && !arguments.hold_template())
+        .filter(|_| doubts.is_empty() && !arguments.may_hold_template())
         .find(|rule| fits(rule, arguments));
     let class = milder.map_or(group.class, |rule| rule.class);
     of_class(class, group.machine.as_ref(), tool, (&[], &[]), arguments, around).doubted(doubts)
@@ -245,7 +248,11 @@ fn carried_tool(
                 quoted(tool)
             )
         })?;
-    let carried = arguments.get(carried).map(Value::to_string).unwrap_or_default();
+    let carried = match arguments.get(carried) {
+        // A tool may be carried without any; where some may have been left out, the cut says so.
+        None | Some(Value::Null) => "{}".to_owned(),
+        Some(carried) => carried.to_string(),
+    };
     let carried = Arguments::new(&carried, arguments.cut());
     Ok(of_group(catalog, &group, &normalised, &carried, around))
 }

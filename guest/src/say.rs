@@ -30,6 +30,7 @@ pub fn reading(judged: &Judged) -> Option<String> {
     let does = match &judged.reading {
         Reading::NotMcp => return None,
         Reading::Read => "only reads".to_owned(),
+        Reading::Foreign => "is spelt as another harness spells a server's tool".to_owned(),
         Reading::Other => "changes a control plane".to_owned(),
         Reading::Unlisted => "is in no catalog".to_owned(),
         Reading::Change(change) => {
@@ -66,6 +67,16 @@ pub fn control_plane(judged: &Judged) -> String {
     whole(&format!(
         "{} changes a control plane (inventory, templates, cases, new VMs), which no checkpoint of a VM can rewind.",
         tool(judged)
+    ))
+}
+
+/// A call of another harness, or one that may be.
+pub fn foreign(judged: &Judged) -> String {
+    whole(&format!(
+        "{} looks like a tool of the MCP server {}, and is not a call of Claude Code (which spells one mcp__server__tool and \
+         sends no fields of another harness). Calls of other harnesses to servers are not judged yet, so it does not run. {TELL}",
+        shown(&judged.tool),
+        quoted(&judged.server)
     ))
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::catalog::{self, check, format::Catalog};
 use crate::lookup::same;
-use crate::name::normalise;
+use crate::name::{Candidate, normalise, normalise_key, without_runs};
 use crate::text::quoted;
 
 /// What becomes of a call that nothing more is known about.
@@ -22,9 +22,11 @@ pub enum Stance {
     Pass,
 }
 
-/// What the operator says of one server, by the key in the harness's configuration.
+/// What the operator says of one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerSettings {
+    /// The key in the harness's configuration.
+    pub key: String,
     /// An alias of the catalog that describes the server, normalised.
     pub catalog: Option<String>,
     /// The VM that the server runs on.
@@ -51,8 +53,8 @@ pub struct Settings {
     pub vcenter: Option<String>,
     /// VM names by id or alias.
     pub machines: BTreeMap<String, String>,
-    /// Servers by their key, normalised.
-    pub servers: BTreeMap<String, ServerSettings>,
+    /// Servers by their key, normalised; several where a harness spells their keys alike.
+    pub servers: BTreeMap<String, Vec<ServerSettings>>,
     /// The operator's own catalogs, prepared.
     pub catalogs: Vec<Catalog>,
     /// Whether the operator's catalogs may read a call less strictly than the shipped ones.
@@ -104,13 +106,9 @@ impl Settings {
             "machines" => self.machines = names(value)?,
             "servers" => {
                 for (key, value) in object(value)? {
-                    let server = server(value).map_err(|why| format!("{why} at {}", quoted(&key)))?;
-                    if self.servers.insert(normalise(&key), server).is_some() {
-                        return Err(format!(
-                            "holds another key that a harness spells like {}",
-                            quoted(&key)
-                        ));
-                    }
+                    let mut server = server(value).map_err(|why| format!("{why} at {}", quoted(&key)))?;
+                    server.key.clone_from(&key);
+                    self.servers.entry(normalise_key(&key)).or_default().push(server);
                 }
             }
             "catalogs" => {
@@ -133,6 +131,34 @@ impl Settings {
         Ok(())
     }
 
+    /// What the operator says of the server that a name means in one of its readings: by its whole key, and by what it is
+    /// called without what a plugin or a connector put before it. A key that the harness names apart decides between those
+    /// that it spells alike.
+    pub fn servers_of(&self, candidate: &Candidate, named: Option<&str>) -> Vec<&ServerSettings> {
+        let whole = self.servers_by(&candidate.servers[0], named);
+        let by_parts = candidate.servers[1..]
+            .iter()
+            .filter_map(|key| self.servers.get(key));
+        let mut found: Vec<&ServerSettings> = by_parts.flatten().collect();
+        if let Some(own) = &candidate.connector {
+            let with_runs = self
+                .servers
+                .iter()
+                .filter(|(key, _)| *key != own && without_runs(key) == *own);
+            found.extend(with_runs.flat_map(|(_, servers)| servers));
+        }
+        whole.into_iter().chain(found).collect()
+    }
+
+    /// What the operator says of a server by its whole key.
+    pub fn servers_by(&self, key: &str, named: Option<&str>) -> Vec<&ServerSettings> {
+        let alike = self.servers.get(key).map_or(&[][..], Vec::as_slice);
+        match alike.iter().find(|server| Some(server.key.as_str()) == named) {
+            Some(exactly) => vec![exactly],
+            None => alike.iter().collect(),
+        }
+    }
+
     /// What the operator says that an id or alias of a server means. A key counts whatever its case; one that is spelt
     /// exactly so counts before others. Of several servers that the call may go to, all have to mean the same.
     pub fn mapped<'a>(&'a self, servers: &[&'a ServerSettings], said: &str) -> Mapped<'a> {
@@ -153,6 +179,7 @@ impl Settings {
         for alias in self
             .servers
             .values()
+            .flatten()
             .filter_map(|server| server.catalog.as_deref())
         {
             let shipped = catalog::shipped(alias).next().is_some();

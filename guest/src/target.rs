@@ -106,8 +106,8 @@ pub struct Surroundings<'a> {
     pub settings: &'a Settings,
     /// What the settings say of the server; of several where its name is spelt like theirs.
     pub servers: &'a [&'a ServerSettings],
-    /// Whether the host left parts of the arguments out.
-    pub cut: bool,
+    /// Why the arguments may say more than can be read, where they may.
+    pub unread: Option<&'static str>,
     /// Scopes that the call names beside its machines, and that are not known to be those of Zerto's VMs.
     pub scope: &'a [Scope],
 }
@@ -142,12 +142,21 @@ pub fn read(machine: &Machine, values: &[&Value], around: Surroundings<'_>) -> F
 }
 
 fn server_bound(around: Surroundings<'_>, found: &mut Found) {
-    match around.servers.iter().find_map(|server| server.machine.as_ref()) {
-        Some(name) => {
-            found.target(Target { said: name.clone(), wanted: Wanted::Name(name.clone()) });
+    let mut machines: Vec<Option<&String>> = around
+        .servers
+        .iter()
+        .map(|server| server.machine.as_ref())
+        .collect();
+    machines.dedup();
+    match machines.as_slice() {
+        [Some(name)] => {
+            found.target(Target { said: String::clone(name), wanted: Wanted::Name(String::clone(name)) });
         }
-        None => found.doubt(
+        [] | [None] => found.doubt(
             "this tool changes the machine that its server runs on, and the settings name no VM for the server".into(),
+        ),
+        _ => found.doubt(
+            "this tool changes the machine that its server runs on, and the settings say different things of servers that are spelt alike".into(),
         ),
     }
 }
@@ -174,12 +183,12 @@ fn nothing_named(machine: &Machine) -> String {
 
 fn read_value(machine: &Machine, value: &Value, around: Surroundings<'_>, found: &mut Found) {
     match value {
-        Value::Null if around.cut => {
-            found
-                .doubts
-                .push("the arguments were too large to read as a whole, and a machine may be missing".into());
+        Value::Null => {
+            let missing = around
+                .unread
+                .map(|why| format!("{why}, and a machine may be missing"));
+            found.doubts.extend(missing);
         }
-        Value::Null => {}
         Value::String(text) => read_text(machine, text, around, found),
         Value::Number(number) => read_piece(machine.kind, &number.to_string(), around, found),
         Value::Array(items) => {

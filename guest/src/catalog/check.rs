@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 
 use super::format::{Catalog, Class, Command, Dispatch, Group, Kind, Machine, Rule, Scalar, Text};
 
-/// Spells a name as a harness does in `mcp__server__tool`: whatever is not a letter, digit, `_` or `-` becomes `_`.
+/// Spells a name as a harness does in `mcp__server__tool`: whatever is not a letter, digit, `_` or `-` becomes `_`. The
+/// harness counts in UTF-16, so a character beyond its first plane (an emoji) becomes two.
 pub fn normalise(name: &str) -> String {
-    name.chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || c == '-' {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect()
+    let mut spelt = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            '-' | '0'..='9' | 'a'..='z' | 'A'..='Z' => spelt.push(letter),
+            _ => (0..letter.len_utf16()).for_each(|_| spelt.push('_')),
+        }
+    }
+    spelt
 }
 
 /// Checks a catalog and brings it into the form that lookups expect: names spelt as a harness spells them, and sorted.

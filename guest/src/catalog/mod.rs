@@ -11,6 +11,8 @@ use std::borrow::Cow;
 use format::{Catalog, Group};
 use table::Table;
 
+use crate::name::without_runs;
+
 /// The catalogs in the repository, which the build script wrote as a table.
 static SHIPPED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogs.bin"));
 
@@ -82,6 +84,17 @@ fn own_table() -> Table {
 /// The policy's catalogs that know a server by this key (normalised).
 pub fn shipped(alias: &str) -> impl Iterator<Item = Source<'static>> {
     own_table().servers(alias).map(Source::Policy)
+}
+
+/// Every catalog of the policy's.
+pub fn all_shipped() -> impl Iterator<Item = Source<'static>> {
+    own_table().all().map(Source::Policy)
+}
+
+/// Whether a catalog knows a server by a key that a harness spells like this where it leaves runs of `_` out.
+pub fn is_known_without_runs(catalog: Source<'_>, spelt: &str) -> bool {
+    let aliases = catalog.aliases();
+    aliases.iter().any(|alias| without_runs(alias) == spelt)
 }
 
 /// The policy's catalogs of tools that a harness has itself.

@@ -125,3 +125,46 @@ fn an_argument_in_two_spellings_asks() {
     );
     denied(site().judge(&under(other, json!({"control_plane": "deny"}))));
 }
+
+#[test]
+fn arguments_that_cannot_be_read_are_not_no_arguments() {
+    let passing = json!({"unknown_tool": "pass", "control_plane": "pass"});
+    for (text, cut, why) in [
+        ("null", false, "not a JSON object"),
+        ("\"inventory=/tmp/x.py\"", false, "not a JSON object"),
+        ("[\"/tmp/x.py\"]", false, "not a JSON object"),
+        ("7", false, "not a JSON object"),
+        ("", false, "not a JSON object"),
+        ("{\"inventory\":\"\\ud83d\"}", false, "not a JSON object"),
+        ("{\"inventory\":null}", true, "cannot be read"),
+        ("null", true, "cannot be read"),
+    ] {
+        let mut reads = call("mcp__ansible-mcp__ansible-inventory", json!({}));
+        reads.arguments = text.into();
+        reads.arguments_cut = cut;
+        asked(site().judge(&under(reads.clone(), passing.clone())));
+        denied(site().judge(&under(reads, json!({"unknown_tool": "deny"}))));
+        let mut changes = call("mcp__esxi__powerOff", json!({}));
+        changes.arguments = text.into();
+        changes.arguments_cut = cut;
+        let mut world = site();
+        holds(&asked(world.judge(&changes)), &[why, "a machine may be missing"]);
+        assert!(world.captures.is_empty());
+        // What the arguments of a tool say that only reads, whatever they are, does not matter.
+        let mut lists = call("mcp__esxi__listVMs", json!({}));
+        lists.arguments = text.into();
+        lists.arguments_cut = cut;
+        assert_eq!(site().judge(&lists), Verdict::Pass(None), "{text}");
+    }
+}
+
+#[test]
+fn no_rule_applies_where_a_template_may_have_been_left_out() {
+    let mut cut = call(
+        "mcp__ansible-mcp__ansible-task",
+        json!({"host_pattern": "web01", "check": true, "args": null}),
+    );
+    assert_eq!(site().judge(&cut), Verdict::Pass(None));
+    cut.arguments_cut = true;
+    asked(site().judge(&cut));
+}

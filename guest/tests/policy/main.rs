@@ -10,6 +10,7 @@ mod commands;
 mod decisions;
 mod doubts;
 mod enforced;
+mod foreign;
 mod names;
 mod own_catalogs;
 mod properties;

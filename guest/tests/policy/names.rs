@@ -1,7 +1,7 @@
 //! From a tool's name to servers and tools.
 
 use holdpoint_guest::model::Verdict;
-use holdpoint_guest::name::{Candidate, Named, read};
+use holdpoint_guest::name::{Candidate, Named, normalise, normalise_key, read};
 use serde_json::{Value, json};
 
 use crate::world::{asked, call, holds, noted, of_server, site, under};
@@ -10,7 +10,7 @@ fn candidates(tool: &str) -> Vec<(Vec<String>, String)> {
     match read(&call(tool, json!({}))) {
         Named::Mcp(candidates) => candidates
             .into_iter()
-            .map(|Candidate { servers, tool }| (servers, tool))
+            .map(|Candidate { servers, tool, .. }| (servers, tool))
             .collect(),
         other => panic!("{tool}: {other:?}"),
     }
@@ -50,6 +50,7 @@ fn a_server_named_apart_decides_the_split() {
     );
     let expected = Candidate {
         servers: vec!["plugin_a_esxi".into(), "esxi".into()],
+        connector: None,
         tool: "powerOff".into(),
     };
     assert_eq!(read(&named), Named::Mcp(vec![expected]));
@@ -79,6 +80,102 @@ fn odd_characters_of_a_key_are_compared_as_the_harness_spells_them() {
         Verdict::Pass(None)
     );
     asked(site().judge(&call("mcp__linux_tools__read_file", json!({}))));
+}
+
+/// Right values: what the client makes of such keys, which counts in UTF-16 and treats its connectors' keys in their own way.
+#[test]
+fn keys_are_spelt_as_the_harness_spells_them() {
+    for (key, spelt) in [
+        ("my ssh", "my_ssh"),
+        ("lab \u{1f5a5}", "lab___"),
+        ("\u{1f5a5}\u{1f5a5}", "____"),
+        ("bücher", "b_cher"),
+        ("a.b__c_", "a_b__c_"),
+        ("claude.ai Slack", "claude_ai_Slack"),
+        ("claude.ai ESXi (lab)", "claude_ai_ESXi_lab"),
+        ("claude.ai  __x__ ", "claude_ai_x"),
+        ("claude.ai \u{1f5a5} esxi", "claude_ai_esxi"),
+        ("Claude.ai ESXi (lab)", "Claude_ai_ESXi__lab_"),
+        ("claude.aiX (y)", "claude_aiX__y_"),
+    ] {
+        assert_eq!(normalise_key(key), spelt, "{key:?}");
+    }
+    assert_eq!(normalise("claude.ai ESXi (lab)"), "claude_ai_ESXi__lab_");
+}
+
+#[test]
+fn a_change_of_a_mapped_server_is_one_however_odd_its_key() {
+    for (key, spelt) in [
+        ("lab \u{1f5a5}", "lab___"),
+        ("claude.ai ESXi (lab)", "claude_ai_ESXi_lab"),
+        ("claude.ai \u{1f5a5}esxi\u{1f5a5} lab", "claude_ai_esxi_lab"),
+    ] {
+        let settings = json!({"unknown_tool": "pass", "servers": {key: {"catalog": "esxi"}}});
+        let change = call(&format!("mcp__{spelt}__powerOff"), json!({"name": "web01"}));
+        noted(site().judge(&of_server(under(change.clone(), settings.clone()), key)));
+        // Without the key beside it, a name with runs of `_` can be taken apart in several ways.
+        let alone = site().judge(&under(change, settings.clone()));
+        if spelt.contains("__") {
+            asked(alone);
+        } else {
+            noted(alone);
+        }
+        let read = call(&format!("mcp__{spelt}__listVMs"), json!({}));
+        let read = of_server(under(read, settings), key);
+        assert_eq!(site().judge(&read), Verdict::Pass(None), "{key}");
+    }
+}
+
+#[test]
+fn a_connector_is_known_by_its_own_name_with_runs_too() {
+    let tool = call("mcp__claude_ai_ESXi_lab__powerOff", json!({"name": "web01"}));
+    let named = of_server(tool.clone(), "claude.ai ESXi (lab)");
+    let mapped = json!({"unknown_tool": "pass", "servers": {"ESXi (lab)": {"catalog": "esxi"}}});
+    let own = json!({"unknown_tool": "pass", "catalogs": [{"server": {"aliases": ["ESXi (lab)"]}, "tools": [
+        {"class": "machine", "names": ["powerOff"], "machine": {"arguments": ["name"], "kind": "vm-name"}}
+    ]}]});
+    for settings in [mapped, own] {
+        noted(site().judge(&under(tool.clone(), settings.clone())));
+        noted(site().judge(&under(named.clone(), settings)));
+    }
+    // Another server, whose key is spelt with runs, is none of them.
+    let other = json!({"servers": {"ESXi_lab": {"catalog": "esxi"}}});
+    asked(site().judge(&under(
+        call("mcp__ESXi__lab___powerOff", json!({"name": "web01"})),
+        other,
+    )));
+}
+
+#[test]
+fn of_keys_that_are_spelt_alike_the_strictest_counts() {
+    let passing =
+        |servers: Value| json!({"unknown_tool": "pass", "control_plane": "pass", "servers": servers});
+    let tool = call("mcp__my_server__vm_list", json!({}));
+    let both = passing(json!({"my server": {"catalog": "nutanix"}, "my_server": {"catalog": "esxi"}}));
+    assert_eq!(site().judge(&under(tool.clone(), both)), Verdict::Pass(None));
+    let stricter = json!({"my server": {"catalog": "esxi"}, "my.server": {"catalog": "mine"}});
+    let mut stricter = passing(stricter);
+    stricter["catalogs"] =
+        json!([{"server": {"aliases": ["mine"]}, "tools": [{"class": "machine", "names": ["listVMs"]}]}]);
+    let reads = call("mcp__my_server__listVMs", json!({}));
+    asked(site().judge(&under(reads.clone(), stricter.clone())));
+    // The harness's word which of them it is decides.
+    let named = of_server(under(reads, stricter), "my server");
+    assert_eq!(site().judge(&named), Verdict::Pass(None));
+    // One of them is no server that anything is known of.
+    let half = passing(json!({"my server": {"catalog": "esxi"}, "my_server": {"machine": "web01"}}));
+    let reads = call("mcp__my_server__listVMs", json!({}));
+    holds(&asked(site().judge(&under(reads, half))), &["spells alike"]);
+    let machines = passing(json!({
+        "my server": {"catalog": "windows-mcp", "machine": "web01"},
+        "my_server": {"catalog": "windows-mcp", "machine": "db01"}
+    }));
+    let runs = call("mcp__my_server__Powershell-Tool", json!({}));
+    holds(
+        &asked(site().judge(&under(runs.clone(), machines.clone()))),
+        &["different things of servers that are spelt alike"],
+    );
+    noted(site().judge(&of_server(under(runs, machines), "my_server")));
 }
 
 #[test]
