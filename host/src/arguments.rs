@@ -1,12 +1,11 @@
-//! Keeps a call's arguments to a size that a policy can be handed: a written file of 20 MB is an argument too.
+//! Reads a call's arguments as the harness reads them, and keeps them to a size that a policy can be handed: a written
+//! file of 20 MB is an argument too.
 
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use holdpoint_setup::json::{self, Limits, Parsed};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 /// Arguments up to this many bytes are handed over as they are.
 const WHOLE: usize = 256 * 1024;
@@ -15,114 +14,28 @@ const LONGEST_TEXT: usize = 4 * 1024;
 /// How many values larger ones may hold, however small; with more, everything is left out.
 const MOST_VALUES: usize = 20_000;
 
-/// The arguments for the policy, and whether something was left out of them.
+/// The arguments for the policy, and whether something of them is missing there.
 ///
-/// What is left out reads as `null`, which is no machine's name and equals nothing that a rule compares with, so a cut
-/// can turn a verdict only into a stricter one.
+/// The harness's parser takes texts that a policy's does not: half a surrogate pair, numbers beyond every number, values
+/// nested however deep. What cannot be handed over reads as `null`, which is no machine's name and equals nothing that a
+/// rule compares with, so a cut can turn a verdict only into a stricter one. Arguments that are no object name nothing
+/// that a catalog could speak of, and count as cut too.
 pub fn bounded(arguments: &RawValue) -> (Cow<'_, str>, bool) {
-    if arguments.get().len() <= WHOLE {
-        return (Cow::Borrowed(arguments.get()), false);
-    }
-    let budget = Budget {
-        values: Cell::new(MOST_VALUES),
-        bytes: Cell::new(WHOLE),
+    let text = arguments.get();
+    let is_small = text.len() <= WHOLE;
+    let limits = Limits {
+        values: if is_small { usize::MAX } else { MOST_VALUES },
+        string: if is_small { WHOLE } else { LONGEST_TEXT },
+        strings: WHOLE,
+        lossy: false,
     };
-    let mut deserializer = serde_json::Deserializer::from_str(arguments.get());
-    let kept = budget.deserialize(&mut deserializer).unwrap_or(Value::Null);
-    (Cow::Owned(kept.to_string()), true)
-}
-
-/// What may still be kept.
-struct Budget {
-    values: Cell<usize>,
-    bytes: Cell<usize>,
-}
-
-impl Budget {
-    fn take_value<E: Error>(&self) -> Result<(), E> {
-        let left = self
-            .values
-            .get()
-            .checked_sub(1)
-            .ok_or_else(|| E::custom("too many values"))?;
-        self.values.set(left);
-        Ok(())
-    }
-
-    fn fits(&self, text: &str) -> bool {
-        let left = self
-            .bytes
-            .get()
-            .checked_sub(text.len())
-            .filter(|_| text.len() <= LONGEST_TEXT);
-        self.bytes.set(left.unwrap_or_else(|| self.bytes.get()));
-        left.is_some()
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for &Budget {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.take_value()?;
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for &Budget {
-    type Value = Value;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("any JSON")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(if self.fits(value) {
-            value.into()
-        } else {
-            Value::Null
-        })
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut kept = Vec::new();
-        while let Some(item) = items.next_element_seed(self)? {
-            kept.push(item);
+    match json::parse(text, limits) {
+        Ok(read) if read.is_plain && is_small => (Cow::Borrowed(text), !read.value.is_object()),
+        Ok(Parsed { value, cut, .. }) => {
+            let cut = cut || !is_small || !value.is_object();
+            (Cow::Owned(value.to_string()), cut)
         }
-        Ok(Value::Array(kept))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        let mut kept = Map::new();
-        while let Some(key) = fields.next_key::<Cow<'de, str>>()? {
-            let value = fields.next_value_seed(self)?;
-            // A key that is left out would make an argument absent, which can mean less than one that cannot be read.
-            if !self.fits(&key) {
-                return Err(A::Error::custom("too many names"));
-            }
-            kept.insert(key.into_owned(), value);
-        }
-        Ok(Value::Object(kept))
+        Err(_) => (Cow::Owned(Value::Null.to_string()), true),
     }
 }
 
@@ -194,5 +107,52 @@ mod tests {
             format!("\"{}\",", "y".repeat(4000)).repeat(500)
         ));
         assert!(cut && text.len() < 2 * WHOLE && text.contains("web01"));
+    }
+
+    /// What `JSON.parse` takes and other parsers refuse.
+    #[test]
+    fn what_cannot_be_handed_over_is_left_out_and_counts_as_cut() {
+        for (json, text) in [
+            (r#"{"a":"\ud83d","b":1}"#, r#"{"a":null,"b":1}"#),
+            (r#"{"a":"\udc00x","b":"\ud83d\ude00"}"#, r#"{"a":null,"b":"😀"}"#),
+            (r#"{"a":1e999,"b":-1e999}"#, r#"{"a":null,"b":null}"#),
+            (r#"{"\ud83d":1}"#, "null"),
+        ] {
+            assert_eq!(bound(json.into()), (text.into(), true), "{json}");
+        }
+        for depth in [130, 100_000] {
+            let json = format!(
+                r#"{{"a":{}{},"b":"web01"}}"#,
+                "[".repeat(depth),
+                "]".repeat(depth)
+            );
+            let (text, cut) = bound(json);
+            assert!(cut && text.contains("web01"), "{text}");
+            assert!(serde_json::from_str::<Value>(&text).is_ok());
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_count_as_cut() {
+        for json in ["null", "true", "7", "\"web01\"", "[]", r#"[{"name":"web01"}]"#] {
+            assert_eq!(bound(json.into()), (json.into(), true), "{json}");
+        }
+        assert_eq!(bound("{}".into()), ("{}".into(), false));
+    }
+
+    #[test]
+    fn what_parsers_read_differently_is_written_as_the_harness_reads_it() {
+        for (json, text) in [
+            (r#"{"name":"db01","name":"web01"}"#, r#"{"name":"web01"}"#),
+            (r#"{"n":-0,"m":1.0,"k":1e2}"#, r#"{"k":100,"m":1,"n":0}"#),
+        ] {
+            assert_eq!(bound(json.into()), (text.into(), false), "{json}");
+        }
+        for plain in [
+            "{\"__proto__\":{\"a\":1},\"b\":\"\u{2028}\\u0000\\ud83d\\ude00\"}",
+            r#"{"n":[1,-1,0.5,1152921504606847000,18446744073709551615,1.5e300]}"#,
+        ] {
+            assert_eq!(bound(plain.into()), (plain.into(), false));
+        }
     }
 }

@@ -17,6 +17,8 @@ pub enum Event<'a> {
 /// A tool call that is about to run.
 #[derive(Debug)]
 pub struct Call<'a> {
+    /// Another harness than the one that is served, by its name, where the call comes from one.
+    pub foreign: Option<&'static str>,
     /// The session's id, empty where the harness sent none.
     pub session_id: String,
     /// The call's id (`tool_use_id`), empty where the harness sent none.

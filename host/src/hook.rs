@@ -189,8 +189,13 @@ fn judge(
     if let Err(fault) = receipts::decided(config, call, &mut entry, deadline) {
         verdict = told(Err(fault), &mut entry);
     }
+    let answer = match &verdict {
+        // In the one form that every harness takes for a block.
+        Verdict::Deny(reason) if call.foreign.is_some() => claude_code::block(reason),
+        verdict => claude_code::write(verdict),
+    };
     Decision {
-        answer: claude_code::write(&verdict),
+        answer,
         entry: Some(entry),
         awaited: true,
     }
@@ -252,17 +257,27 @@ fn decide(
     if let Some(witness) = witness {
         witness.heard(&verdict);
     }
-    Ok(config
+    let verdict = config
         .ask
         .resolve(verdict?, call.permission_mode.as_deref())
-        .cleaned())
+        .cleaned();
+    match (call.foreign, &verdict) {
+        // Some take an ask for a pass.
+        (Some(harness), Verdict::Ask(reason) | Verdict::Deny(reason)) => {
+            Err(claude_code::foreign_fault(harness, Some(reason)))
+        }
+        _ => Ok(verdict),
+    }
 }
 
 /// A call as a policy is told of it.
 pub fn question(call: &Call<'_>, settings: String, nonce: String) -> runtime::Call {
     let (text, cut) = arguments::bounded(call.arguments);
     runtime::Call {
-        harness: claude_code::NAME.to_owned(),
+        harness: call.foreign.map_or_else(
+            || claude_code::NAME.to_owned(),
+            |harness| harness.to_lowercase().replace(' ', "-"),
+        ),
         session_id: call.session_id.clone(),
         call_id: call.call_id.clone(),
         tool: call.tool.clone(),

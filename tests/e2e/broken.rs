@@ -219,6 +219,36 @@ fn matchers_that_miss_are_found() {
             "notice",
             "jumphost",
         ),
+        // Each as the client starts it: with a mark, half a surrogate pair, in a folder above, of one user's in a repository.
+        case(
+            |installed| {
+                let text =
+                    "\u{feff}{\"mcpServers\":{\"above\":{\"command\":\"x\"}},\"x\":\"\\ud83d\",\"y\":1e999}";
+                fs::write(installed.world.path(".mcp.json"), text).unwrap();
+            },
+            "servers.unknown",
+            "notice",
+            "above",
+        ),
+        case(
+            |installed| {
+                let root = installed.world.path("");
+                fs::create_dir(root.join(".git")).unwrap();
+                let root = fs::canonicalize(root).unwrap();
+                let user =
+                    json!({ "projects": { root.to_str().unwrap(): { "mcpServers": { "mine": {} } } } });
+                fs::write(installed.world.path("home/.claude.json"), user.to_string()).unwrap();
+            },
+            "servers.unknown",
+            "notice",
+            "mine",
+        ),
+        case(
+            |installed| fs::write(installed.world.path("project/.mcp.json"), "{\"mcpServers\":").unwrap(),
+            "servers.unreadable",
+            "caution",
+            "not JSON (line 1, column 15)",
+        ),
     ]);
 }
 
@@ -256,6 +286,50 @@ fn hooks_that_are_missing_or_off_are_found() {
             "hook.off",
             "broken",
             "disableAllHooks",
+        ),
+        case(
+            |installed| {
+                let folder = installed.world.path("project/.claude");
+                fs::create_dir(&folder).unwrap();
+                let units = "{\"disableAllHooks\":true}"
+                    .encode_utf16()
+                    .flat_map(u16::to_le_bytes);
+                let bytes: Vec<u8> = b"\xff\xfe".iter().copied().chain(units).collect();
+                fs::write(folder.join("settings.json"), bytes).unwrap();
+            },
+            "hook.off",
+            "broken",
+            "disableAllHooks",
+        ),
+        case(
+            |installed| {
+                let folder = installed.world.path("project/.claude");
+                fs::create_dir(&folder).unwrap();
+                let text = format!(
+                    "{{\"disableAllHooks\":true,\"x\":[\"\\ud83d\",1e999,{}{}]}}",
+                    "[".repeat(130),
+                    "]".repeat(130)
+                );
+                fs::write(folder.join("settings.local.json"), text).unwrap();
+            },
+            "hook.off",
+            "broken",
+            "disableAllHooks",
+        ),
+        case(
+            |installed| {
+                let folder = installed.world.path("project/.claude");
+                fs::create_dir(&folder).unwrap();
+                let text = format!(
+                    "{{\"disableAllHooks\":true,\"x\":{}{}}}",
+                    "[".repeat(50_000),
+                    "]".repeat(50_000)
+                );
+                fs::write(folder.join("settings.json"), text).unwrap();
+            },
+            "settings.unreadable",
+            "broken",
+            "levels deep",
         ),
         case(
             |installed| installed.settings["env"] = json!({ "CLAUDE_CODE_SIMPLE": "1" }),

@@ -54,6 +54,7 @@ mod policies;
 mod probes;
 mod process;
 #[cfg(target_os = "linux")]
+mod reading;
 mod readonly;
 #[cfg(unix)]
 mod receipts;

@@ -33,6 +33,7 @@ const TESTS: &[(&str, &str)] = &[
     ("signer", include_str!("signer.rs")),
     ("stdin", include_str!("stdin.rs")),
     ("together", include_str!("together.rs")),
+    ("reading", include_str!("reading.rs")),
     ("updates", include_str!("updates.rs")),
 ];
 

@@ -5,7 +5,9 @@
 
 mod ended;
 
+use holdpoint_setup::json::{self, Limits};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Answer;
@@ -52,6 +54,7 @@ struct Wire<'a> {
     permission_mode: Option<&'a RawValue>,
     mcp_server: Option<&'a RawValue>,
     agent_id: Option<&'a RawValue>,
+    transcript_path: Option<&'a RawValue>,
     agent_type: Option<&'a RawValue>,
     // What only other harnesses send: see `foreign`.
     turn_id: Option<&'a RawValue>,
@@ -60,6 +63,13 @@ struct Wire<'a> {
     agent_action_name: Option<&'a RawValue>,
     #[serde(rename = "toolName")]
     tool_name_in_camel_case: Option<&'a RawValue>,
+    #[serde(rename = "hookEventName")]
+    hook_event_name_in_camel_case: Option<&'a RawValue>,
+    #[serde(rename = "clineVersion")]
+    cline_version: Option<&'a RawValue>,
+    timestamp: Option<&'a RawValue>,
+    tool_call_id: Option<&'a RawValue>,
+    mcp_context: Option<&'a RawValue>,
 }
 
 /// A field of the event, where it is there.
@@ -75,11 +85,21 @@ fn field<'a, T: Deserialize<'a>>(name: &str, value: Option<&'a RawValue>) -> Res
         })
 }
 
-#[derive(Deserialize)]
-struct WireServer {
-    name: String,
-    #[serde(default)]
-    source: String,
+/// The server that the harness names beside the tool. Its key is whatever stands in somebody's file: half a surrogate pair
+/// in it is one character, of which the harness makes one `_` as we do.
+fn server(value: &RawValue) -> Result<Option<Server>, Fault> {
+    let unreadable = || Fault::new(FaultKind::Event, "the event's mcp_server cannot be read");
+    let server = json::parse(value.get(), Limits::FILE)
+        .map_err(|_| unreadable())?
+        .value;
+    let text = |key: &str| server.get(key).and_then(Value::as_str).map(str::to_owned);
+    match server {
+        Value::Null => Ok(None),
+        _ => Ok(Some(Server {
+            name: text("name").ok_or_else(unreadable)?,
+            source: text("source").unwrap_or_default(),
+        })),
+    }
 }
 
 /// Reads one event.
@@ -95,15 +115,15 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
             format!("the event on standard input cannot be read ({error})"),
         )
     })?;
-    let named: Option<String> = field("hook_event_name", wire.hook_event_name)?;
+    let named = wire.hook_event_name.or(wire.hook_event_name_in_camel_case);
+    let named: Option<String> = field("hook_event_name", named)?;
     let foreign = foreign(&wire, named.as_deref())?;
-    if let Some(Foreign { harness, asks: true }) = foreign {
-        return Err(Fault::new(
-            FaultKind::Harness,
-            format!(
-                "the event on standard input comes from {harness}, and this hook was installed for Claude Code"
-            ),
-        ));
+    if let Some(Foreign {
+        harness,
+        says: Says::Asks,
+    }) = foreign
+    {
+        return Err(foreign_fault(harness, None));
     }
     let Some(name) = named else {
         return Err(Fault::new(
@@ -122,18 +142,15 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
     let Some(tool) = tool.filter(|tool| !tool.is_empty()) else {
         return Err(Fault::new(FaultKind::Event, "the event names no tool_name"));
     };
-    let server: Option<WireServer> = field("mcp_server", wire.mcp_server)?;
     let agent_id: Option<String> = field("agent_id", wire.agent_id)?;
     let agent_type: Option<String> = field("agent_type", wire.agent_type)?;
     Ok(Event::Before(Call {
+        foreign: foreign.map(|foreign| foreign.harness),
         session_id: field("session_id", wire.session_id)?.unwrap_or_default(),
         call_id: field("tool_use_id", wire.tool_use_id)?.unwrap_or_default(),
         cwd: field("cwd", wire.cwd)?,
         tool,
-        server: server.map(|server| Server {
-            name: server.name,
-            source: server.source,
-        }),
+        server: wire.mcp_server.map(server).transpose()?.flatten(),
         permission_mode: field("permission_mode", wire.permission_mode)?,
         arguments: wire.tool_input.unwrap_or(RawValue::NULL),
         extras: serde_json::json!({ "agent_id": agent_id, "agent_type": agent_type }),
@@ -148,10 +165,31 @@ fn is_foreign_gate(event: &str) -> bool {
             .any(|gate| gate.eq_ignore_ascii_case(event.trim()))
 }
 
-/// Another harness, and whether its event asks before a call there. Their other events are not ours to block.
+/// Another harness, and what its event is for. Events that do not ask before a call are not ours to block.
 struct Foreign {
     harness: &'static str,
-    asks: bool,
+    says: Says,
+}
+
+/// What another harness's event is for.
+enum Says {
+    /// It asks before a call, in that harness's own spelling.
+    Asks,
+    /// It asks before a call in Claude Code's spelling, so which tool is called can be read: an editor's own are let pass.
+    AsksAlike,
+    /// Anything else.
+    Else,
+}
+
+/// A call of another harness, which does not run, with what the policy says of it.
+pub fn foreign_fault(harness: &str, why: Option<&str>) -> Fault {
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    Fault::new(
+        FaultKind::Harness,
+        format!(
+            "the event on standard input comes from {harness}, and this hook was installed for Claude Code{why}"
+        ),
+    )
 }
 
 /// Which other harness an event comes from, if it does.
@@ -162,7 +200,12 @@ fn foreign(wire: &Wire<'_>, named: Option<&str>) -> Result<Option<Foreign>, Faul
     };
     let event = named.or(action.as_deref());
     let asks = event.is_none_or(|event| event == GATE || is_foreign_gate(event));
-    let harness = if wire.cursor_version.is_some() || wire.conversation_id.is_some() {
+    let harness = if let Some(harness) = alike(wire).filter(|_| event == Some(GATE) || !asks) {
+        let says = if asks { Says::AsksAlike } else { Says::Else };
+        return Ok(Some(Foreign { harness, says }));
+    } else if wire.cline_version.is_some() {
+        "Cline"
+    } else if wire.cursor_version.is_some() || wire.conversation_id.is_some() {
         "Cursor"
     } else if wire.turn_id.is_some() {
         "Codex"
@@ -170,12 +213,42 @@ fn foreign(wire: &Wire<'_>, named: Option<&str>) -> Result<Option<Foreign>, Faul
         "Copilot CLI"
     } else if wire.agent_action_name.is_some() {
         "Windsurf"
+    } else if wire.mcp_context.is_some() {
+        "Gemini CLI"
     } else if event.is_some_and(is_foreign_gate) {
         "another harness"
     } else {
         return Ok(None);
     };
-    Ok(Some(Foreign { harness, asks }))
+    let says = if asks { Says::Asks } else { Says::Else };
+    Ok(Some(Foreign { harness, says }))
+}
+
+/// Which other harness sends an event in Claude Code's spelling, told by the fields that Claude Code does not send. Those that
+/// also send fields of their own spelling are told by these.
+fn alike(wire: &Wire<'_>) -> Option<&'static str> {
+    let own_spelling = [
+        wire.turn_id,
+        wire.conversation_id,
+        wire.cursor_version,
+        wire.agent_action_name,
+        wire.tool_name_in_camel_case,
+        wire.cline_version,
+    ];
+    if own_spelling.iter().any(Option::is_some) {
+        return None;
+    }
+    if wire.tool_call_id.is_some() {
+        Some("Qwen Code")
+    } else if wire.mcp_context.is_some() {
+        Some("Gemini CLI")
+    } else if wire.hook_event_name_in_camel_case.is_some() {
+        Some("VS Code")
+    } else if wire.timestamp.is_some() && wire.transcript_path.is_none() {
+        Some("Copilot CLI")
+    } else {
+        wire.timestamp.map(|_| "another harness")
+    }
 }
 
 #[derive(Serialize)]
@@ -353,6 +426,57 @@ mod tests {
         }
         let other = read(br#"{"hook_event_name":"SessionStart","turn_id":"t"}"#).unwrap();
         assert!(matches!(other, Event::Other(name) if name == "SessionStart"));
+    }
+
+    #[test]
+    fn a_call_in_claudes_spelling_is_another_harnesss_by_the_fields_that_come_with_it() {
+        let harness = |more: &str| {
+            let event = format!(r#"{{"hook_event_name":"PreToolUse","tool_name":"x_y"{more}}}"#);
+            match read(event.as_bytes()).unwrap() {
+                Event::Before(call) => call.foreign,
+                other => panic!("a call was expected: {other:?}"),
+            }
+        };
+        assert_eq!(
+            harness(r#","transcript_path":"t","tool_use_id":"u","prompt_id":"p""#),
+            None
+        );
+        assert_eq!(
+            harness(r#","timestamp":"2026-11-30T23:17:42.444Z""#),
+            Some("Copilot CLI")
+        );
+        assert_eq!(
+            harness(r#","timestamp":"t","transcript_path":"p""#),
+            Some("another harness")
+        );
+        assert_eq!(
+            harness(r#","timestamp":"t","tool_call_id":"c""#),
+            Some("Qwen Code")
+        );
+        assert_eq!(
+            harness(r#","timestamp":"t","mcp_context":{}"#),
+            Some("Gemini CLI")
+        );
+        assert_eq!(
+            harness(r#","timestamp":"t","hookEventName":"PreToolUse""#),
+            Some("VS Code")
+        );
+        let camel = br#"{"hookEventName":"PreToolUse","sessionId":"s","tool_name":"read_file"}"#;
+        assert!(matches!(read(camel).unwrap(), Event::Before(call) if call.foreign == Some("VS Code")));
+        // Their sessions are not ours to count, and their other events not ours to block.
+        let after = br#"{"hook_event_name":"PostToolUse","timestamp":"t","tool_name":"x"}"#;
+        assert!(matches!(read(after).unwrap(), Event::Other(_)));
+        let cline = br#"{"clineVersion":"","timestamp":"t","hookName":"tool_call","preToolUse":{}}"#;
+        assert!(read(cline).unwrap_err().cause.contains("Cline"));
+    }
+
+    #[test]
+    fn a_servers_key_that_is_no_text_is_read_as_the_harness_spells_it() {
+        let event = br#"{"hook_event_name":"PreToolUse","tool_name":"mcp__a___x","mcp_server":{"name":"a\ud83d","x":[1e999]}}"#;
+        assert!(matches!(
+            read(event).unwrap(),
+            Event::Before(call) if call.server.as_ref().unwrap().name == "a\u{fffd}"
+        ));
     }
 
     #[test]
