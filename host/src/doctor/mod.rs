@@ -15,6 +15,7 @@ mod policy;
 mod receipts;
 mod repair;
 mod selftest;
+mod server_files;
 mod servers;
 mod state;
 mod transcripts;
@@ -132,6 +133,7 @@ impl Looked<'_> {
     fn around(&self, findings: &mut Vec<Finding>) {
         findings.extend(hooks::judge(&self.hooks));
         findings.extend(servers::judge(&self.hooks.servers, &self.settings));
+        findings.extend(server_files::judge(&self.project));
         let installation = &self.hooks.installation;
         let is_managed = self.hooks.gates().any(|ours| ours.level.is_managed());
         // What the version decides has to be known also where nothing else is started.

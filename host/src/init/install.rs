@@ -83,6 +83,10 @@ impl Target {
                 );
                 Err(InitError::Other(text))
             }
+            State::Unreadable(why) => Err(InitError::Other(format!(
+                "whether Claude Code reads {} cannot be told: {why}",
+                file.path.display()
+            ))),
             _ => Ok(()),
         }
     }

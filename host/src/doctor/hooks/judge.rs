@@ -48,11 +48,11 @@ fn of_files(facts: &Facts) -> Vec<Finding> {
                 format!("{path} ({})", file.level.name()),
             )),
             State::Unreadable(why) => findings.push(
-                Finding::new(
-                    severity,
+                // The switch that turns every hook off may stand in it.
+                Finding::broken(
                     "settings.unreadable",
                     format!("{path} cannot be read ({why})"),
-                    lost,
+                    "whether the guard is armed cannot be told: the harness may read it, and turn hooks off by it",
                 )
                 .mended_by(format!("make {path} readable for this user")),
             ),
