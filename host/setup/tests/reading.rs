@@ -512,6 +512,7 @@ fn handlers_under_other_events_and_variables_are_read() {
             ("B".to_owned(), "1".to_owned())
         ]
     );
+}
 
 /// Bytes as they were put before Claude Code 2.1.197, and whether it ran the hook in them.
 #[test]

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use holdpoint_artifact::UtcTime;
+use holdpoint_setup::json;
 use holdpoint_setup::reading::{Installation, Level, State};
 use holdpoint_setup::{Command, Event, Start};
 
@@ -94,7 +95,8 @@ impl Facts {
                 .iter()
                 .filter(|file| file.state != State::Absent)
         };
-        let names_us = |path: &Path| fs::read_to_string(path).is_ok_and(|text| text.contains("holdpoint"));
+        let names_us =
+            |path: &Path| fs::read(path).is_ok_and(|bytes| json::decode(&bytes).contains("holdpoint"));
         Self {
             entries: entries.collect(),
             writable: there()

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::places::{Content, Level, Source, source};
+use crate::json::{self, Limits};
 
 /// The hooks of a plugin that lies in a folder: those of `hooks/hooks.json`, and what its manifest says beside them.
 pub fn hooks_of(folder: &Path, level: Level) -> Vec<Source> {
@@ -102,5 +103,6 @@ pub(super) fn enabled(settings: &[(Level, BTreeMap<String, bool>)]) -> Vec<(Stri
 
 fn json_of(path: &Path) -> Option<Value> {
     let bytes = fs::read(path).ok()?;
-    serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)).ok()
+    let parsed = json::parse(&json::decode(&bytes), Limits::FILE).ok()?;
+    Some(parsed.value)
 }
