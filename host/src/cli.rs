@@ -7,6 +7,7 @@ mod receipts;
 mod replay;
 mod shell;
 mod trial;
+mod when;
 
 use std::env;
 use std::ffi::OsString;
@@ -28,7 +29,7 @@ use crate::{hook, post_decision, session};
                   Exit codes: 0, the answer is what was printed (nothing: no objection); 2, the call is blocked and \
                   the reason is on standard error, or the command line is wrong; 1, a trial of \
                   a policy found something; 3, a command other than the hook could not do what was asked; 4 and 5, what \
-                  doctor found."
+                  doctor found; 6, receipts of calls that did not run as they were decided."
 )]
 struct Arguments {
     #[command(subcommand)]

@@ -35,6 +35,21 @@ pub struct Call<'a> {
     pub arguments: &'a RawValue,
     /// Facts that not every harness has: a JSON object.
     pub extras: serde_json::Value,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Where a call came from, as far as the harness says so: for the evidence, and nothing is decided by it.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The session's working directory.
+    pub cwd: Option<String>,
+    /// The harness's transcript of the session.
+    pub transcript: Option<String>,
+    /// The subagent that made the call, where one did.
+    pub agent_id: Option<String>,
+    /// The kind of agent.
+    pub agent_type: Option<String>,
 }
 
 /// A tool call that has ended.
@@ -46,6 +61,10 @@ pub struct Ended<'a> {
     pub call_id: String,
     /// The tool, exactly as the harness spells it.
     pub tool: String,
+    /// The MCP server, where the harness names it apart from the tool.
+    pub server: Option<Server>,
+    /// Where it came from.
+    pub origin: Origin,
     /// The arguments as they came.
     pub arguments: &'a RawValue,
     /// How it ended.

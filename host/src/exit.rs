@@ -24,6 +24,10 @@ impl ExitCode {
     /// a hook's.
     pub const BROKEN: Self = Self(5);
 
+    /// `receipts verify` found nothing wrong with the receipts, and a call that did not run as it was decided. Never a
+    /// hook's.
+    pub const DEVIATED: Self = Self(6);
+
     /// The number that the operating system gets.
     pub const fn number(self) -> i32 {
         self.0 as i32

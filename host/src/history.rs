@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::log::Log;
+use crate::log::{self, Log};
 use crate::record::Seen;
 
 /// How much is read at once, in bytes.
@@ -46,6 +46,60 @@ pub struct Decision {
     pub checkpoints: Vec<Seen>,
     /// The policy that decided.
     pub policy: Option<String>,
+    /// The digest of the arguments that were decided on.
+    pub arguments: Option<String>,
+    /// How what ran differs from what was decided, in a line of a call's end.
+    pub deviation: Option<holdpoint_receipts::Deviation>,
+}
+
+/// What a log has of one call.
+#[derive(Debug, Default)]
+pub struct OfCall {
+    /// Its decisions, the last one first.
+    pub decisions: Vec<Decision>,
+    /// Whether no other one can be there: the whole log was looked at, or so much of it that a call would have to have run
+    /// while thousands of others were decided.
+    pub complete: bool,
+}
+
+/// How far back a call's decision is looked for, in bytes: tens of thousands of decisions.
+const WINDOW: u64 = 32 * 1024 * 1024;
+/// How much further back another decision of the same call is looked for.
+const MORE: u64 = 1024 * 1024;
+
+/// The decisions of a call.
+///
+/// # Errors
+///
+/// Where the log is there and cannot be read back, as a pipe or a device.
+pub fn of_call(log: &Log, session: &str, call: &str) -> io::Result<OfCall> {
+    let is_file = std::fs::metadata(&log.path).map(|metadata| metadata.is_file());
+    if let Ok(false) = is_file {
+        return Err(io::Error::other("the decision log is not a regular file"));
+    }
+    let (session, call) = (log::name(session), log::name(call));
+    let sought = serde_json::Value::from(call.as_str()).to_string();
+    let finder = memchr::memmem::Finder::new(sought.as_bytes());
+    let mut lines = Backwards::of(log, WINDOW)?;
+    let mut found = OfCall::default();
+    let mut end = None;
+    while let Some(line) = lines.line() {
+        if end.is_some_and(|end| lines.read > end) {
+            break;
+        }
+        let decision = finder
+            .find(&line)
+            .and_then(|_| serde_json::from_slice::<Decision>(&line).ok())
+            .filter(|decision| decision.session == session && decision.call == call)
+            .filter(|decision| decision.verdict != "silent");
+        if let Some(decision) = decision {
+            end.get_or_insert(lines.read + MORE);
+            found.decisions.push(decision);
+        }
+    }
+    // A log that ends where its oldest file was taken away may have had it there.
+    found.complete = !lines.is_cut();
+    Ok(found)
 }
 
 impl Decision {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use holdpoint_artifact::Digest;
+use holdpoint_receipts::{Arguments, Environment};
 
 use crate::config::{self, Config, ConfigError, DEFAULT_DEADLINE_SECONDS, Places};
 use crate::event::{Call, Event};
@@ -23,7 +24,7 @@ use crate::session::{self, Session};
 use crate::verdict::{Fault, FaultKind, Verdict};
 use crate::watchdog::{self, Waiting};
 use crate::zerto::Zerto;
-use crate::{arguments, receipts, runtime, signer, stdio};
+use crate::{arguments, compare, origin, receipts, runtime, signer, stdio};
 
 /// Handles one event from standard input, as a harness starts us, and says how the process has to end.
 pub fn run(named_config: Option<PathBuf>, started: Instant) -> ExitCode {
@@ -105,6 +106,9 @@ pub(crate) fn entry(session: &str, call: &str, tool: &str) -> Entry {
         fault: None,
         why: None,
         event: None,
+        arguments: None,
+        deviation: None,
+        environment: Environment::default(),
         record: Record::default(),
         policy: None,
         receipt: None,
@@ -131,14 +135,58 @@ fn notice(config: &Result<Config, ConfigError>, name: String) -> Decision {
 /// there is none. What is to be told stands in the decision log as well.
 pub fn heard(config: &Result<Config, ConfigError>, event: &[u8]) -> Option<String> {
     let usable = config.as_ref().ok()?;
-    let mut told = receipts::observed(usable, entry("", "", "http"), event)?;
-    let why = told.fault.and_then(|_| told.why.clone());
-    match append(config, &mut told) {
-        Ok(()) => why,
-        Err(unlogged) => Some(match why {
-            Some(why) => format!("{why}; {unlogged}"),
-            None => unlogged,
-        }),
+    let End { lines, .. } = end(usable, "http", event);
+    let mut told = Vec::new();
+    for mut line in lines {
+        told.extend(line.fault.and_then(|_| line.why.clone()));
+        told.extend(append(config, &mut line).err());
+    }
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// What there is to tell of a call's end.
+#[derive(Default)]
+struct End {
+    /// The model is told this.
+    note: Option<String>,
+    /// The log is.
+    lines: Vec<Entry>,
+}
+
+/// Compares a call that has ended with what was decided, and writes its receipt.
+fn end(config: &Config, name: &str, event: &[u8]) -> End {
+    let ended = match claude_code::read_ended(event) {
+        Ok(Some(ended)) => ended,
+        Ok(None) => return End::default(),
+        // Only receipts would have come of it, and a comparison that cannot be made.
+        Err(fault) => {
+            return End {
+                note: None,
+                lines: vec![entry("", "", name).failed("silent", fault.kind, &fault.cause)],
+            };
+        }
+    };
+    let deviation = compare::compare(config, &ended);
+    let mut lines: Vec<_> = deviation
+        .as_ref()
+        .map(|deviation| Entry {
+            why: Some(compare::in_words(deviation)),
+            arguments: Some(Arguments::digest_of(ended.arguments)),
+            deviation: Some(deviation.clone()),
+            environment: origin::of(&ended.origin),
+            ..entry(&ended.session_id, &ended.call_id, &ended.tool)
+        })
+        .into_iter()
+        .collect();
+    lines.extend(receipts::observed(
+        config,
+        entry("", "", name),
+        &ended,
+        deviation.as_ref(),
+    ));
+    End {
+        note: deviation.as_ref().and_then(compare::note),
+        lines,
     }
 }
 
@@ -153,18 +201,19 @@ fn observe(config: &Result<Config, ConfigError>, name: &'static str, bytes: &[u8
         entry: None,
         awaited: false,
     };
-    match session::observe(usable, bytes) {
-        Ok(Some(note)) => decision.answer = claude_code::tell(name, &note),
-        Ok(None) => {}
-        Err(fault) => {
-            decision.entry = Some(entry("", "", name).failed("silent", fault.kind, &fault.cause));
-        }
+    let End { note, mut lines } = end(usable, name, bytes);
+    let tallied = session::observe(usable, bytes).unwrap_or_else(|fault| {
+        lines.push(entry("", "", name).failed("silent", fault.kind, &fault.cause));
+        None
+    });
+    let notes: Vec<_> = note.into_iter().chain(tallied).collect();
+    if !notes.is_empty() {
+        decision.answer = claude_code::tell(name, &notes.join("\n"));
     }
-    if let Some(told) = receipts::observed(usable, entry("", "", name), bytes)
-        && let Some(mut other) = decision.entry.replace(told)
-    {
-        // Both are to be told, and only one goes the usual way.
-        let _ = append(config, &mut other);
+    // All are to be told, and only one goes the usual way.
+    decision.entry = lines.pop();
+    for mut line in lines {
+        let _ = append(config, &mut line);
     }
     decision
 }
@@ -179,6 +228,8 @@ fn judge(
 ) -> Decision {
     let record = Arc::new(Mutex::new(Record::default()));
     let mut entry = entry(&call.session_id, &call.call_id, &call.tool);
+    entry.arguments = Some(Arguments::digest_of(call.arguments));
+    entry.environment = origin::of(&call.origin);
     leave_lines(config, &entry);
     let decided = decide(config, call, started, deadline, &record, &mut entry, witness);
     entry.record = record.lock().unwrap_or_else(PoisonError::into_inner).clone();

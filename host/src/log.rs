@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use holdpoint_artifact::Digest;
-use holdpoint_receipts::Moment;
+use holdpoint_receipts::{Deviation, Environment, Moment};
 use serde::{Serialize, Serializer};
 
 use crate::policy::Identity;
@@ -43,6 +43,15 @@ pub struct Entry {
     /// The digest of an event that could not be read: all that is known of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<Digest>,
+    /// The digest of the arguments that were decided on: by it is seen at the call's end whether they are those that ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Digest>,
+    /// How what ran differs from what was decided; in a line of a call's end only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<Deviation>,
+    /// Where the call came from; safe to show already.
+    #[serde(skip_serializing_if = "Environment::is_empty")]
+    pub environment: Environment,
     /// What the decision was made of.
     #[serde(flatten)]
     pub record: Record,
@@ -111,13 +120,18 @@ impl Entry {
 
     /// Makes every text safe to show and cuts it; the record is so already.
     fn clean(&mut self) {
-        for name in [&mut self.session, &mut self.call, &mut self.tool] {
-            *name = text::clean_line(name, LONGEST_NAME);
+        for text in [&mut self.session, &mut self.call, &mut self.tool] {
+            *text = name(text);
         }
         for text in [&mut self.why, &mut self.receipt] {
             *text = text.take().map(|text| text::clean_line(&text, LONGEST_REASON));
         }
     }
+}
+
+/// A name as the log has it.
+pub(crate) fn name(text: &str) -> String {
+    text::clean_line(text, LONGEST_NAME)
 }
 
 /// Where decisions are written.
@@ -244,6 +258,9 @@ mod tests {
             fault: None,
             why: Some("two\nlines".into()),
             event: None,
+            arguments: None,
+            deviation: None,
+            environment: Environment::default(),
             record,
             policy: None,
             receipt: None,

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use holdpoint_receipts::{
-    Appended, Arguments, Body, Checkpoint, Decision, Event, Machine, Manner, Observation, Outcome, Policy,
+    Appended, Arguments, Body, Checkpoint, Decision, Deviation, Environment, Event, Machine, Manner, Observation, Outcome, Policy,
     Results, Stance, Verdict,
 };
 
 use crate::config::{Config, ConfigError, Mode, Receipts};
 use crate::event::{Call, Ended, How};
+use crate::environment;
 use crate::harness::claude_code;
 use crate::log::Entry;
 use crate::policy::Identity;
@@ -40,7 +41,10 @@ pub fn decided(
     let tool = name(&call.tool);
     let arguments = Arguments::of(&tool, call.arguments, settings.arguments);
     let body = Body::Decision(
-        called(&call.session_id, &call.call_id, tool, arguments),
+        holdpoint_receipts::Call {
+            environment: entry.environment.clone(),
+            ..called(&call.session_id, &call.call_id, tool, arguments)
+        },
         decision(entry, call.permission_mode.as_deref()),
     );
     match append(settings, &body, before_a_call(mode, config, deadline)) {
@@ -78,25 +82,27 @@ pub fn unread(
         machines: Vec::new(),
         checkpoints: Vec::new(),
         troubles: Vec::new(),
+        zvm: None,
     };
     let body = Body::Decision(called("", "", String::new(), Arguments::unread(event)), decision);
     let appended = append(settings, &body, before_a_call(mode, config, deadline));
     Some(appended.map_or_else(|cause| format!("none: {cause}"), |appended| in_words(&appended)))
 }
 
-/// Writes the receipt of what was seen of a call that has ended. What there is to tell goes into the entry; none where
-/// there is nothing.
-pub fn observed(config: &Config, entry: Entry, event: &[u8]) -> Option<Entry> {
+/// Writes the receipt of what was seen of a call that has ended, and how it differs from what was decided. What there is to
+/// tell goes into the entry; none where there is nothing.
+pub fn observed(
+    config: &Config,
+    entry: Entry,
+    ended: &Ended<'_>,
+    deviation: Option<&Deviation>,
+) -> Option<Entry> {
     let settings = &config.receipts;
     if settings.mode == Mode::Off {
         return None;
     }
-    let ended = match claude_code::read_ended(event) {
-        Ok(ended) => ended?,
-        Err(fault) => return Some(entry.failed("silent", fault.kind, &fault.cause)),
-    };
-    let here = observe(settings, &ended);
-    let there = signer::observed(settings, &ended).err();
+    let here = observe(settings, ended, deviation);
+    let there = signer::observed(settings, ended).err();
     let entry = Entry {
         signer: there.as_ref().map(|cause| format!("none: {cause}")),
         ..entry
@@ -117,10 +123,13 @@ pub fn observed(config: &Config, entry: Entry, event: &[u8]) -> Option<Entry> {
     }
 }
 
-fn observe(settings: &Receipts, ended: &Ended<'_>) -> Result<Appended, String> {
+fn observe(settings: &Receipts, ended: &Ended<'_>, deviation: Option<&Deviation>) -> Result<Appended, String> {
     let tool = name(&ended.tool);
     let arguments = Arguments::of(&tool, ended.arguments, settings.arguments);
-    let call = called(&ended.session_id, &ended.call_id, tool, arguments);
+    let call = holdpoint_receipts::Call {
+        environment: origin::of(&ended.origin),
+        ..called(&ended.session_id, &ended.call_id, tool, arguments)
+    };
     // Where it cannot be found, the call's id still joins the two.
     let decision = call.id.as_deref().and_then(|id| {
         let log = settings.log().ok()?;
@@ -141,6 +150,7 @@ fn observe(settings: &Receipts, ended: &Ended<'_>) -> Result<Appended, String> {
             .map(|decision| decision.body.checkpoints().to_vec())
             .unwrap_or_default(),
         decision: decision.map(|decision| decision.digest),
+        deviation: deviation.cloned(),
     };
     let manner = Manner {
         sync: false,
@@ -201,6 +211,7 @@ fn called(session: &str, id: &str, tool: String, arguments: Arguments) -> holdpo
         id: given(id),
         tool,
         arguments,
+        environment: Environment::default(),
     }
 }
 
@@ -233,6 +244,7 @@ fn decision(entry: &Entry, permission_mode: Option<&str>) -> Decision {
         machines: machines.collect(),
         checkpoints: checkpoints.collect(),
         troubles: record.troubles.clone(),
+        zvm: record.zvm.clone(),
     }
 }
 

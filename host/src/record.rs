@@ -1,5 +1,6 @@
 //! What a decision was made of, as the host itself saw it: the facts for the log, whatever a policy says of them.
 
+use holdpoint_receipts::Zvm;
 use serde::{Deserialize, Serialize};
 
 use crate::text::clean_line;
@@ -23,6 +24,9 @@ pub struct Record {
     /// The checkpoints that were seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<Seen>,
+    /// The ZVM that was asked, and the identifier of its site where it told that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zvm: Option<Zvm>,
     /// The machines that Zerto answered with: for receipts, which tell the way back.
     #[serde(skip)]
     pub machines: Vec<Machine>,
@@ -80,6 +84,14 @@ pub struct ZertoTimes {
 }
 
 impl Record {
+    /// The ZVM that is asked.
+    pub fn zvm(&mut self, url: &str, site: Option<&str>) {
+        self.zvm = Some(Zvm {
+            url: clean_line(&without_user(url), LONGEST),
+            site: site.map(|site| clean_line(site, LONGEST)),
+        });
+    }
+
     /// Adds a policy's line, unless it has added enough.
     pub fn note(&mut self, line: &str) {
         if self.notes.len() < MOST_NOTES {
@@ -131,5 +143,29 @@ impl Record {
         if self.troubles.len() < MOST_FACTS {
             self.troubles.push(clean_line(words, 2 * LONGEST));
         }
+    }
+}
+
+/// An address without what may be a user and a password in it.
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_on_record_has_no_password() {
+        let mut record = Record::default();
+        record.zvm("https://me:secret@zvm.example:9669/a@b", Some("site\u{1b}"));
+        let zvm = record.zvm.unwrap();
+        assert_eq!(zvm.url, "https://zvm.example:9669/a@b");
+        assert_eq!(zvm.site.as_deref(), Some("site\\u{1b}"));
     }
 }

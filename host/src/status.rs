@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use holdpoint_artifact::UtcTime;
+use holdpoint_receipts::{Moment, is_tool};
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::doctor::{self, Examination, Finding, Options, Severity, Starts, own};
 use crate::history::{Backwards, Decision};
+use crate::local::Local;
 use crate::policy::load;
 use crate::terminal::{Cell, Table, Terminal, Tone};
 use crate::text::clean_line;
@@ -39,6 +41,8 @@ pub struct Status {
     pub verdicts: BTreeMap<String, u64>,
     /// The checkpoints of the last day, by machine.
     pub checkpoints: Vec<Machine>,
+    /// Since when decisions are counted; none where that is a day ago.
+    pub since: Option<String>,
     /// Whether the log was too long to be read back for a whole day.
     pub cut: bool,
     /// What is not as it should be, as far as the hook itself tells: `doctor` looks further.
@@ -54,6 +58,8 @@ pub struct Shown {
     fault: Option<String>,
     machines: Vec<String>,
     why: Option<String>,
+    /// How what ran differs from what was decided, in words.
+    deviation: Option<String>,
 }
 
 /// The checkpoints of one machine.
@@ -69,9 +75,29 @@ pub struct Machine {
     pub tag: Option<String>,
 }
 
+/// Which decisions are looked at.
+#[derive(Debug, Default, Clone)]
+pub struct Narrow {
+    /// Not before; default: a day ago, for what is counted.
+    pub since: Option<Moment>,
+    /// Of this tool, as [`is_tool`] has it.
+    pub tool: Option<String>,
+    /// Only what was taken for a change.
+    pub changes: bool,
+    /// How many are shown.
+    pub limit: Option<usize>,
+}
+
+impl Narrow {
+    fn wants(&self, decision: &Decision) -> bool {
+        let reads = decision.verdict == "pass" && decision.targets.is_empty() && decision.checkpoints.is_empty();
+        self.tool.as_ref().is_none_or(|tool| is_tool(&decision.tool, tool)) && !(self.changes && reads)
+    }
+}
+
 impl Status {
     /// Looks at what there is, and plays two known calls through the hook. Nobody else is started or asked.
-    pub fn gather(options: &Options) -> Self {
+    pub fn gather(options: &Options, narrow: &Narrow) -> Self {
         let Examination { findings, config, .. } = doctor::examine(&Options {
             offline: true,
             starts: Starts::Hook,
@@ -91,6 +117,7 @@ impl Status {
             decisions: Vec::new(),
             verdicts: BTreeMap::new(),
             checkpoints: Vec::new(),
+            since: None,
             cut: false,
             findings: findings
                 .into_iter()
@@ -99,26 +126,33 @@ impl Status {
         };
         if let Some(mut decisions) = log.and_then(|log| Backwards::of(&log, FAR_ENOUGH).ok()) {
             let now: UtcTime = SystemTime::now().into();
-            status.read(&mut decisions, now.unix().saturating_sub(DAY.as_secs()));
+            let day = now.unix().saturating_sub(DAY.as_secs());
+            let since = narrow.since.map_or(day, |since| since.unix_millis().div_ceil(1_000));
+            status.read(&mut decisions, since, narrow);
+            status.since = narrow.since.map(|since| since.to_string());
             status.cut = decisions.is_cut();
         }
         status
     }
 
     /// Reads decisions back to a time, and as many as are shown.
-    fn read(&mut self, decisions: &mut impl Iterator<Item = Decision>, since: u64) {
+    fn read(&mut self, decisions: &mut impl Iterator<Item = Decision>, since: u64, narrow: &Narrow) {
+        let most = narrow.limit.unwrap_or(DECISIONS);
         let real = decisions.filter(|decision| !own::decided(decision));
         for decision in real {
             let at: Option<UtcTime> = decision.at.parse().ok();
             let is_of_the_day = at.is_some_and(|at| at.unix() >= since);
-            if !is_of_the_day && self.decisions.len() >= DECISIONS {
+            if !is_of_the_day && (self.decisions.len() >= most || narrow.since.is_some()) {
                 break;
+            }
+            if !narrow.wants(&decision) {
+                continue;
             }
             if is_of_the_day {
                 *self.verdicts.entry(decision.verdict.clone()).or_default() += 1;
                 self.count(&decision);
             }
-            if self.decisions.len() < DECISIONS {
+            if self.decisions.len() < most {
                 self.decisions.push(Shown::of(decision));
             }
         }
@@ -178,7 +212,7 @@ impl Status {
             section(
                 &mut text,
                 "Last decisions",
-                self.decision_table().render(terminal),
+                self.decision_table(terminal).render(terminal),
             );
         }
         if !self.verdicts.is_empty() {
@@ -188,23 +222,27 @@ impl Status {
                 .map(|(verdict, count)| format!("{count} {verdict}"))
                 .collect();
             let more = if self.cut { ", and more than was read" } else { "" };
+            let since = self.since.as_ref().map(|since| format!("Since {since}"));
             section(
                 &mut text,
-                "Last 24 hours",
+                since.as_deref().unwrap_or("Last 24 hours"),
                 format!("{}{more}\n", counts.join(", ")),
             );
         }
         if !self.checkpoints.is_empty() {
+            let since = self.since.as_ref().map(|since| format!("Checkpoints since {since}"));
             section(
                 &mut text,
-                "Checkpoints of the last 24 hours",
+                since.as_deref().unwrap_or("Checkpoints of the last 24 hours"),
                 self.machine_table().render(terminal),
             );
         }
         text
     }
 
-    fn decision_table(&self) -> Table<4> {
+    fn decision_table(&self, terminal: &Terminal) -> Table<4> {
+        let local = Local::system();
+        let local = Some(local).filter(|local| terminal.is_terminal() && local.differs());
         let mut table = Table::new(["AT", "VERDICT", "TOOL", "MACHINES OR REASON"]);
         for decision in &self.decisions {
             let tone = match decision.verdict.as_str() {
@@ -213,12 +251,13 @@ impl Status {
                 _ => Tone::Bad,
             };
             let about = match (&decision.fault, decision.machines.is_empty()) {
+                _ if decision.deviation.is_some() => decision.why.clone().unwrap_or_default(),
                 (Some(fault), _) => format!("fault: {fault}"),
                 (None, false) => decision.machines.join(", "),
                 (None, true) => decision.why.clone().unwrap_or_default(),
             };
             table.row([
-                decision.at.clone().into(),
+                with_local(&decision.at, &local).into(),
                 Cell::toned(tone, decision.verdict.clone()),
                 decision.tool.clone().into(),
                 about.into(),
@@ -241,6 +280,15 @@ impl Status {
     }
 }
 
+/// A time as the log has it, and in short where a local time stands beside it.
+fn with_local(at: &str, local: &Option<Local>) -> String {
+    let beside = || {
+        let minute = local.as_ref()?.minute(at.parse().ok()?)?;
+        Some(format!("{}Z ({minute})", at.get(..16)?))
+    };
+    beside().unwrap_or_else(|| at.to_owned())
+}
+
 impl Shown {
     fn of(decision: Decision) -> Self {
         let machines = decision
@@ -255,6 +303,7 @@ impl Shown {
             verdict: clean_line(&decision.verdict, 20),
             fault: decision.fault.map(|fault| clean_line(&fault, 40)),
             why: decision.why.map(|why| clean_line(&why, 400)),
+            deviation: decision.deviation.map(|deviation| clean_line(&deviation.words(), 400)),
         }
     }
 }
@@ -283,6 +332,7 @@ mod tests {
             decisions: Vec::new(),
             verdicts: BTreeMap::new(),
             checkpoints: Vec::new(),
+            since: None,
             cut: false,
             findings: Vec::new(),
         };
@@ -295,7 +345,7 @@ mod tests {
         let early = decision("2026-11-29T23:59:59Z", ("s", "c"), "db01");
         let beyond = std::iter::repeat_with(|| panic!("it is not read to the beginning"));
         let mut all = late.chain([test, early]).chain(beyond);
-        status.read(&mut all, since.unix());
+        status.read(&mut all, since.unix(), &Narrow::default());
         assert_eq!(status.decisions.len(), DECISIONS);
         assert_eq!(status.verdicts["pass"], 20);
         assert_eq!(

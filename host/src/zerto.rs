@@ -140,6 +140,8 @@ impl Zerto {
     fn record_times(&mut self) {
         if let Some(connection) = &self.connection {
             let spent = connection.zvm.timings();
+            let url = self.config.url.as_deref().unwrap_or_default();
+            self.record().zvm(url, connection.zvm.known_site().as_deref());
             self.record().zerto = Some(ZertoTimes {
                 log_in_ms: spent.log_in,
                 look_up_ms: spent.look_up,

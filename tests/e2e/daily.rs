@@ -271,7 +271,7 @@ fn a_terminal_gets_colour_and_lines_that_fit_unless_it_wants_none() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn receipts_fit_a_terminal_and_come_newest_first() {
+fn receipts_fit_a_terminal_and_the_newest_comes_last() {
     if !std::path::Path::new("/usr/bin/script").exists() {
         assert!(std::env::var_os("CI").is_none(), "CI has script(1)");
         eprintln!("NOT TESTED: there is no script(1) here to make a terminal");
@@ -286,7 +286,7 @@ fn receipts_fit_a_terminal_and_come_newest_first() {
     let lines: Vec<String> = text.lines().map(plain).collect();
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
     assert!(
-        lines[2].contains("esxi/listVMs") && lines[3].contains("esxi/powe"),
+        lines[2].contains("esxi/powe") && lines[3].contains("esxi/listVMs"),
         "{text}"
     );
     assert!(text.contains("pending: not seen again"), "{text}");

@@ -24,6 +24,7 @@ mod config;
 #[cfg(unix)]
 mod daily;
 mod decisions;
+mod deviations;
 #[cfg(unix)]
 mod doctor;
 mod events;

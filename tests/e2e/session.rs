@@ -53,6 +53,12 @@ fn assert_tells(outcome: &Outcome, event: &str, words: &str) {
     );
 }
 
+/// The log without the lines that say that nobody decided on a call: here only their ends are heard of.
+fn logged(world: &World) -> Vec<Value> {
+    let lines = world.log();
+    lines.into_iter().filter(|line| line["deviation"].is_null()).collect()
+}
+
 /// Counts so many calls, numbered from `first` on.
 fn fail(world: &World, numbers: std::ops::RangeInclusive<u32>) -> Vec<Outcome> {
     numbers
@@ -108,7 +114,7 @@ fn failed_calls_count_once_and_the_model_is_told_at_a_new_level() {
         assert_silent(&again);
     }
     assert_eq!(count(&world), 6);
-    assert_eq!(world.log(), [] as [Value; 0]);
+    assert_eq!(logged(&world), [] as [Value; 0]);
 }
 
 #[test]
@@ -146,7 +152,7 @@ fn counting_needs_no_policy() {
     for outcome in fail(&world, 1..=1) {
         assert_silent(&outcome);
     }
-    assert_eq!((count(&world), world.log().len()), (1, 0));
+    assert_eq!((count(&world), logged(&world).len()), (1, 0));
 }
 
 #[test]
@@ -248,7 +254,7 @@ fn a_tally_that_cannot_be_kept_is_silent_and_a_line_in_the_log() {
         break_sessions(&world, words);
         assert_silent(&fail(&world, 1..=1)[0]);
         assert_silent(&world.hook(HOLDPOINT, &event("PreCompact", json!({}))));
-        let log = world.log();
+        let log = logged(&world);
         assert_eq!(log.len(), 2, "{log:?}");
         for (line, tool) in log.iter().zip(["PostToolUseFailure", "PreCompact"]) {
             assert_eq!(
@@ -270,7 +276,7 @@ fn a_directory_that_cannot_be_made_is_silent_and_a_line_in_the_log() {
     // Nobody can make one there, the system's own user included.
     world.configure("session.directory = '/proc/holdpoint/sessions'");
     assert_silent(&fail(&world, 1..=1)[0]);
-    let line = world.logged();
+    let line = logged(&world).pop().unwrap();
     assert_eq!(
         (&line["verdict"], &line["fault"]),
         (&json!("silent"), &json!("session"))
@@ -354,7 +360,7 @@ fn many_hooks_of_one_session_at_once_count_exactly() {
         }
     });
     assert_eq!(count(&world), 32);
-    assert_eq!(world.log(), [] as [Value; 0]);
+    assert_eq!(logged(&world), [] as [Value; 0]);
     let left: Vec<_> = fs::read_dir(world.path(SESSIONS)).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
@@ -376,7 +382,7 @@ fn from_the_configured_level_on_a_change_asks_and_names_its_checkpoint() {
     fail(&world, 3..=4);
     let outcome = power_off(&world);
     assert_eq!((outcome.decision().as_str(), outcome.code), ("ask", Some(0)));
-    let log = world.log();
+    let log = logged(&world);
     let line = log.last().unwrap();
     for words in [
         "4 tool calls have failed",
@@ -405,7 +411,7 @@ fn a_tally_that_cannot_be_read_denies_where_a_decision_rests_on_it() {
         world.configure("policy.session_ask_level = 2");
         let outcome = power_off(&world);
         assert_eq!((outcome.decision().as_str(), outcome.code), ("deny", Some(2)));
-        let line = world.logged();
+        let line = logged(&world).pop().unwrap();
         assert_eq!((&line["fault"], &line["tag"]), (&json!("session"), &Value::Null));
         assert!(line["why"].as_str().unwrap().contains(words), "{line}");
         world.configure("");

@@ -1,5 +1,7 @@
 //! What a receipt says, apart from where it stands in the chain.
 
+use std::collections::BTreeSet;
+
 use holdpoint_artifact::{Digest, PublicKey};
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +50,54 @@ pub struct Call {
     pub tool: String,
     /// The arguments.
     pub arguments: Arguments,
+    /// Where it came from.
+    pub environment: Environment,
+}
+
+/// Where a call came from, as far as it is known: for whoever looks into an incident.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Environment {
+    /// The system's user that the hook ran as.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The machine's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_name: Option<String>,
+    /// The session's working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The harness's transcript of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
+    /// The subagent that made the call, where one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// The kind of agent, where the harness names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
+}
+
+impl Environment {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What is known, by name.
+    pub fn facts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let facts = [
+            ("user", &self.user),
+            ("host_name", &self.host_name),
+            ("cwd", &self.cwd),
+            ("transcript", &self.transcript),
+            ("agent_id", &self.agent_id),
+            ("agent_type", &self.agent_type),
+        ];
+        facts
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_deref()?)))
+    }
 }
 
 /// A verdict's word.
@@ -115,6 +165,20 @@ pub struct Decision {
     /// What went wrong with Zerto.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub troubles: Vec<String>,
+    /// The ZVM that was asked; none where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zvm: Option<Zvm>,
+}
+
+/// A Zerto Virtual Manager.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Zvm {
+    /// Its address, as it is configured, without a user or password.
+    pub url: String,
+    /// The identifier of its site, where it told that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
 }
 
 /// Which policy decided.
@@ -204,6 +268,76 @@ pub struct Observation {
     /// That decision's checkpoints: what to go back to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<Checkpoint>,
+    /// How what ran differs from what was decided; none where no difference was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<Deviation>,
+}
+
+/// How a call that ran differs from what was decided on before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deviation {
+    /// In which ways, the gravest first.
+    pub kinds: BTreeSet<DeviationKind>,
+    /// The digest of the arguments that were decided on, where they were other ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<Digest>,
+    /// The machines that the decision was about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checked: Vec<String>,
+    /// The machines that the policy reads from the arguments that ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ran: Vec<String>,
+}
+
+/// One way in which what ran differs from what was decided. The order is that in which they are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviationKind {
+    /// It ran with other arguments than those that were decided on.
+    OtherArguments,
+    /// Another tool ran than the one that was decided on.
+    OtherTool,
+    /// It ran although it was denied.
+    Denied,
+    /// Nothing was decided before it ran.
+    Undecided,
+    /// There are several decisions about it, and they differ.
+    DecidedTwice,
+}
+
+impl DeviationKind {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::OtherArguments => "ran with other arguments",
+            Self::OtherTool => "ran as another tool",
+            Self::Denied => "ran although denied",
+            Self::Undecided => "ran without a decision",
+            Self::DecidedTwice => "decided more than once",
+        }
+    }
+}
+
+impl Deviation {
+    /// In words: "ran with other arguments, ran although denied".
+    pub fn words(&self) -> String {
+        let words: Vec<_> = self.kinds.iter().map(|kind| kind.words()).collect();
+        words.join(", ")
+    }
+
+    /// The machines on both sides: "checked jp-ubuntu, ran on web01".
+    pub fn machines(&self) -> String {
+        let list = |names: &[String], none: &str| match names {
+            [] => none.to_owned(),
+            names => names.join(", "),
+        };
+        format!(
+            "checked {}, ran on {}",
+            list(&self.checked, "no machine"),
+            list(&self.ran, "a machine that is not known")
+        )
+    }
 }
 
 /// Something that happened to the log itself.
@@ -224,5 +358,15 @@ pub enum Event {
         digest: Digest,
         /// Its length, in bytes.
         bytes: u64,
+    },
+    /// What came before was moved into an archive. A log that no longer begins with its first receipt begins at this
+    /// base: it is signed, and names the receipt that the log goes on from.
+    Archived {
+        /// The number of the last receipt in the archive.
+        through: u64,
+        /// That receipt's digest: what the first one after it has to name.
+        digest: Digest,
+        /// The archive's file name.
+        file: String,
     },
 }

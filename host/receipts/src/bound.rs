@@ -68,6 +68,12 @@ impl Arguments {
         }
     }
 
+    /// The digest alone, as [`of`](Self::of) has it.
+    pub fn digest_of(arguments: &RawValue) -> Digest {
+        let (_, text, _) = canonical(arguments);
+        Digest::of(&[b"{\"tool_input\":", text.as_slice(), b"}"].concat())
+    }
+
     /// Binds an event that could not be read, by its bytes.
     pub fn unread(event: &[u8]) -> Self {
         let digest = Digest::of(event);

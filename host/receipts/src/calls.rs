@@ -1,8 +1,12 @@
 //! Calls: a decision and what was seen of the call afterwards, joined by the call's id.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::body::{Body, Call, Checkpoint, Decision, Machine, Outcome, Verdict};
+use holdpoint_artifact::Digest;
+
+use crate::body::{
+    Body, Call, Checkpoint, Decision, Deviation, DeviationKind, Machine, Observation, Outcome, Verdict,
+};
 use crate::envelope::Receipt;
 use crate::error::LogError;
 use crate::files::Source;
@@ -21,6 +25,13 @@ pub struct Filter {
     pub since: Option<Moment>,
     /// Not after.
     pub until: Option<Moment>,
+    /// Of this tool: as the harness spells it, as tags do (`server/tool`) or the tool's own name; `*` stands for any
+    /// letters, and capitals do not count.
+    pub tool: Option<String>,
+    /// Only those that were taken for changes: all but the ones that passed without any machine or checkpoint.
+    pub changes: bool,
+    /// The newest so many.
+    pub limit: Option<usize>,
 }
 
 /// One call, as far as there are receipts of it.
@@ -90,6 +101,69 @@ impl CallRecord {
         }
     }
 
+    /// What was seen of it, oldest first.
+    fn observed(&self) -> impl Iterator<Item = (&Call, &Observation)> {
+        self.observations.iter().filter_map(|receipt| match &receipt.body {
+            Body::Observation(call, observation) => Some((call, observation)),
+            _ => None,
+        })
+    }
+
+    /// How what ran differs from what was decided, as the hook found it at the call's end and as the receipts by
+    /// themselves tell it.
+    pub fn deviation(&self) -> Option<Deviation> {
+        let mut all = Deviation::default();
+        for (call, observation) in self.observed() {
+            if let Some(found) = &observation.deviation {
+                all.kinds.extend(&found.kinds);
+                all.decided = all.decided.or(found.decided);
+                for (names, more) in [(&mut all.checked, &found.checked), (&mut all.ran, &found.ran)] {
+                    let new: Vec<_> = more.iter().filter(|name| !names.contains(name)).cloned().collect();
+                    names.extend(new);
+                }
+            }
+            if let Some(decided) = self.decided() {
+                let about = self.call();
+                let sides = (about.tool.as_str(), about.arguments.digest);
+                all.kinds.extend(differences(sides, decided.verdict, call));
+            }
+        }
+        if let (false, Some(decided)) = (all.kinds.is_empty(), self.decided()) {
+            all.decided = all.decided.or(Some(self.call().arguments.digest));
+            if all.checked.is_empty() {
+                all.checked.clone_from(&decided.targets);
+            }
+        }
+        (!all.kinds.is_empty()).then_some(all)
+    }
+
+    /// The digest of the arguments that ran, where they are not those that were decided on.
+    pub fn ran_arguments(&self) -> Option<Digest> {
+        let decided = self.call().arguments.digest;
+        self.observed()
+            .map(|(call, _)| call.arguments.digest)
+            .find(|digest| *digest != decided)
+    }
+
+    /// How it ended, in words, with how what ran differs from what was decided in front.
+    pub fn outcome(&self) -> String {
+        let ended = self.ending();
+        match self.deviation() {
+            None => ended.word().to_owned(),
+            Some(deviation) if ended == Ending::Seen(Outcome::Ran) => deviation.words(),
+            Some(deviation) => format!("{}; {}", deviation.words(), ended.word()),
+        }
+    }
+
+    /// Whether it was taken for a change: it named a machine, got a checkpoint, was asked about, denied, or ran otherwise
+    /// than it was decided on.
+    pub fn is_change(&self) -> bool {
+        let reads = |decided: &Decision| {
+            decided.verdict == Verdict::Pass && decided.targets.is_empty() && decided.checkpoints.is_empty()
+        };
+        !self.decided().is_some_and(reads) || self.deviation().is_some()
+    }
+
     /// The checkpoints to go back to.
     pub fn checkpoints(&self) -> &[Checkpoint] {
         let receipts = self.decision.iter().chain(&self.observations);
@@ -117,7 +191,9 @@ impl CallRecord {
     /// Whether it names this machine, by name or identifier.
     pub fn names(&self, vm: &str) -> bool {
         let is_it = |name: &str| name.eq_ignore_ascii_case(vm);
-        self.decided().is_some_and(|decision| {
+        let ran = self.observed().filter_map(|(_, seen)| seen.deviation.as_ref());
+        let ran_on = ran.flat_map(|deviation| &deviation.ran).any(|name| is_it(name));
+        ran_on || self.decided().is_some_and(|decision| {
             decision.targets.iter().any(|target| is_it(target))
                 || decision
                     .machines
@@ -125,6 +201,51 @@ impl CallRecord {
                     .any(|machine| is_it(&machine.name) || is_it(&machine.vm))
         })
     }
+}
+
+/// How a call that ended differs from the one that was decided on, as far as two receipts tell.
+pub(crate) fn differences(
+    (tool, arguments): (&str, Digest),
+    verdict: Verdict,
+    ended: &Call,
+) -> impl Iterator<Item = DeviationKind> + use<> {
+    let other_tool = tool != ended.tool;
+    [
+        (
+            !other_tool && arguments != ended.arguments.digest,
+            DeviationKind::OtherArguments,
+        ),
+        (other_tool, DeviationKind::OtherTool),
+        (verdict == Verdict::Deny, DeviationKind::Denied),
+    ]
+    .into_iter()
+    .filter_map(|(is_so, kind)| is_so.then_some(kind))
+}
+
+/// Whether a tool goes by this name: see [`Filter::tool`].
+pub fn is_tool(tool: &str, wanted: &str) -> bool {
+    let (tool, wanted) = (tool.to_lowercase(), wanted.to_lowercase());
+    let short = tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    let tagged = short.map(|(server, name)| format!("{server}/{name}"));
+    let names = [Some(tool.as_str()), tagged.as_deref(), short.map(|(_, name)| name)];
+    names.into_iter().flatten().any(|name| fits(name, &wanted))
+}
+
+/// Whether a name fits a pattern in which `*` stands for any letters.
+fn fits(name: &str, pattern: &str) -> bool {
+    let Some((beginning, rest)) = pattern.split_once('*') else {
+        return name == pattern;
+    };
+    let Some(mut left) = name.strip_prefix(beginning) else {
+        return false;
+    };
+    let mut parts: Vec<_> = rest.split('*').collect();
+    let end = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    left.ends_with(end)
 }
 
 impl Filter {
@@ -135,6 +256,7 @@ impl Filter {
             .as_ref()
             .is_none_or(|wanted| session.as_ref() == Some(wanted))
             && self.vm.as_ref().is_none_or(|vm| call.names(vm))
+            && self.tool.as_ref().is_none_or(|tool| is_tool(&call.call().tool, tool))
             && self
                 .verdict
                 .is_none_or(|verdict| call.decided().is_some_and(|decided| decided.verdict == verdict))
@@ -154,17 +276,6 @@ pub struct Calls {
     pub unreadable: u64,
 }
 
-/// What a name leads to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
-    /// One call.
-    Call(CallRecord),
-    /// The calls that name a machine, oldest first.
-    Machine(Vec<CallRecord>),
-    /// Something that happened to the log.
-    Event(Receipt),
-}
-
 impl Calls {
     /// Reads the calls that are wanted.
     ///
@@ -175,6 +286,8 @@ impl Calls {
         let mut calls = Self::default();
         // Decisions that wait for what comes after, by the call's session and id.
         let mut open: HashMap<(Option<String>, String), usize> = HashMap::new();
+        // Those of decisions that are not wanted: then what was seen of the call is not, either.
+        let mut unwanted: HashSet<(Option<String>, String)> = HashSet::new();
         for receipt in source.receipts() {
             let receipt = match receipt {
                 Ok(receipt) => receipt,
@@ -200,6 +313,11 @@ impl Calls {
                 calls.calls[*index].observations.push(receipt);
                 continue;
             }
+            if matches!(receipt.body, Body::Observation(..))
+                && key.as_ref().is_some_and(|key| unwanted.contains(key))
+            {
+                continue;
+            }
             let call = match receipt.body {
                 Body::Decision(..) => CallRecord {
                     decision: Some(receipt),
@@ -212,62 +330,39 @@ impl Calls {
             };
             if filter.wants(&call) {
                 if let Some(key) = key {
+                    unwanted.remove(&key);
                     open.insert(key, calls.calls.len());
                 }
                 calls.calls.push(call);
             } else if let Some(key) = key {
                 open.remove(&key);
+                unwanted.insert(key);
             }
+        }
+        if filter.changes {
+            calls.calls.retain(CallRecord::is_change);
+        }
+        if let Some(limit) = filter.limit {
+            let older = calls.calls.len().saturating_sub(limit);
+            calls.calls.drain(..older);
         }
         Ok(calls)
     }
+}
 
-    /// What a name leads to: the digest of a receipt or its first digits, a receipt's number, a call's id, or a machine.
-    ///
-    /// # Errors
-    ///
-    /// Where it leads to nothing, or to more than one receipt.
-    pub fn find(&self, name: &str) -> Result<Found, LogError> {
-        if let Some(call) = self
-            .calls
-            .iter()
-            .rfind(|call| call.call().id.as_deref() == Some(name))
-        {
-            return Ok(Found::Call(call.clone()));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_goes_by_three_names_and_by_patterns() {
+        let tool = "mcp__esxi__powerOff";
+        for wanted in [tool, "esxi/poweroff", "powerOff", "power*", "*off", "esxi/*", "mcp__*__p*f", "*"] {
+            assert!(is_tool(tool, wanted), "{wanted}");
         }
-        let machine: Vec<_> = self
-            .calls
-            .iter()
-            .filter(|call| call.names(name))
-            .cloned()
-            .collect();
-        if !machine.is_empty() {
-            return Ok(Found::Machine(machine));
+        for wanted in ["esxi", "power", "off*", "esxi/", "powerOffx", "*x*", "p*ff*ff"] {
+            assert!(!is_tool(tool, wanted), "{wanted}");
         }
-        let digits = name.strip_prefix("sha256:").unwrap_or(name).to_ascii_lowercase();
-        let number: Option<u64> = name.strip_prefix('#').and_then(|number| number.parse().ok());
-        let is_it = |receipt: &Receipt| {
-            number == Some(receipt.seq) || (digits.len() >= 4 && receipt.digest.hex().starts_with(&digits))
-        };
-        let calls = self
-            .calls
-            .iter()
-            .filter(|call| call.decision.iter().chain(&call.observations).any(is_it))
-            .map(|call| Found::Call(call.clone()));
-        let events = self
-            .events
-            .iter()
-            .filter(|event| is_it(event))
-            .map(|event| Found::Event(event.clone()));
-        let mut found = calls.chain(events);
-        match (found.next(), found.next()) {
-            (Some(found), None) => Ok(found),
-            (None, _) => Err(LogError::NotFound(format!(
-                "there is no receipt, call or machine '{name}'; what there is: holdpoint receipts list"
-            ))),
-            (Some(_), Some(_)) => Err(LogError::NotFound(format!(
-                "'{name}' is the beginning of several receipts' digests; give more of it"
-            ))),
-        }
+        assert!(is_tool("Bash", "bash") && !is_tool("Bash", "Bash/"));
     }
 }

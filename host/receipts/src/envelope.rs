@@ -248,8 +248,8 @@ mod tests {
 
     #[test]
     fn a_newer_format_is_told_as_one() {
-        let newer = line(&decision("c", Verdict::Ask)).replace("\"format\":1", "\"format\":2,\"new\":1");
-        assert_eq!(Receipt::read(&newer), Err(ReceiptError::Newer(2)));
+        let newer = line(&decision("c", Verdict::Ask)).replace("\"format\":2", "\"format\":3,\"new\":1");
+        assert_eq!(Receipt::read(&newer), Err(ReceiptError::Newer(3)));
     }
 
     #[test]

@@ -110,6 +110,9 @@ pub enum LogError {
     /// The receipt cannot be made.
     #[error("the receipt cannot be made: {0}")]
     Receipt(#[from] ReceiptError),
+    /// What is to be archived cannot be, or not there.
+    #[error("{0}")]
+    Archive(String),
     /// No file that was named has that receipt.
     #[error("{0}")]
     NotFound(String),

@@ -85,14 +85,16 @@ impl Segment {
         }
     }
 
+    /// The number of the receipt that a file begins with, by its name; none where it is not named like one of a log.
+    pub(crate) fn first(path: &Path) -> Option<u64> {
+        let digits = path.file_name()?.to_str()?.strip_suffix(SEGMENT)?;
+        let is_one = digits.len() == 12 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_one.then(|| digits.parse().ok()).flatten()
+    }
+
     /// Those that there are, in their order.
     pub(crate) fn all(directory: &Path) -> Result<Vec<Self>, LogError> {
-        let is_segment = |name: &str| {
-            let digits = name.strip_suffix(SEGMENT);
-            digits
-                .is_some_and(|digits| digits.len() == 12 && digits.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        let paths = named(directory, is_segment)?;
+        let paths = named(directory, |name| Self::first(Path::new(name)).is_some())?;
         Ok(paths.into_iter().map(|path| Self { path }).collect())
     }
 }
@@ -156,6 +158,46 @@ impl Source {
         })
     }
 
+    /// The same, behind the archives of the log, whichever order they are named in.
+    ///
+    /// # Errors
+    ///
+    /// Where one of them cannot be looked at, or an archive does not begin with a receipt.
+    pub fn with_archives(path: &Path, archives: &[PathBuf]) -> Result<Self, LogError> {
+        let mut source = Self::open(path)?;
+        let mut before = Vec::new();
+        for archive in archives {
+            let length = fs::metadata(archive).map_err(LogError::file(archive, "read"))?.len();
+            let piece = (archive.clone(), length);
+            let mut lines = Reader {
+                rest: vec![piece.clone()].into_iter(),
+                open: None,
+            };
+            let first = match lines.next() {
+                Some(line) => Receipt::read(line?.text()?)?.seq,
+                None => return Err(LogError::Archive(format!("{} is empty", archive.display()))),
+            };
+            before.push((first, piece));
+        }
+        before.sort_by_key(|(first, _)| *first);
+        if let Some((_, (last, length))) = before.last() {
+            let through = last_number(last, *length)?;
+            // Where a move was begun and not ended, the log still has what the archive has: whole files of it.
+            let next = |at: usize, pieces: &[(PathBuf, u64)]| {
+                pieces.get(at + 1).and_then(|(path, _)| Segment::first(path))
+            };
+            let pieces = source.pieces.clone();
+            let mut at = 0;
+            source.pieces.retain(|_| {
+                at += 1;
+                next(at - 1, &pieces).is_none_or(|next| next > through + 1)
+            });
+        }
+        let archived = before.into_iter().map(|(_, piece)| piece);
+        source.pieces = archived.chain(source.pieces).collect();
+        Ok(source)
+    }
+
     /// The files that hold what was set aside.
     pub fn set_aside(&self) -> &[PathBuf] {
         &self.set_aside
@@ -205,6 +247,15 @@ impl Source {
             Ok(Receipt::read(line.text().map_err(LogError::Receipt)?)?)
         })
     }
+}
+
+/// The number of the last receipt in a file.
+fn last_number(path: &Path, length: u64) -> Result<u64, LogError> {
+    let read = || LogError::file(path, "read");
+    let mut file = File::open(path).map_err(read())?;
+    let line = crate::end::line_before(&mut file, length).map_err(read())?;
+    let text = line.map(|(_, line)| String::from_utf8_lossy(&line).into_owned());
+    Ok(Receipt::read(text.unwrap_or_default().trim_end())?.seq)
 }
 
 /// The key set that an export puts beside its lines.

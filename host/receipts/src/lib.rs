@@ -9,6 +9,7 @@
 //!
 //! The format, the modes and the verbs are described in `docs/receipts.md`.
 
+mod archive;
 mod body;
 mod bound;
 mod calls;
@@ -16,6 +17,7 @@ mod end;
 mod envelope;
 mod error;
 mod files;
+mod find;
 mod keyset;
 mod log;
 mod moment;
@@ -37,10 +39,13 @@ extern crate self as holdpoint_receipts;
 mod test_bodies;
 
 pub use crate::body::{
-    Body, Call, Checkpoint, Decision, Event, Machine, Observation, Outcome, Policy, Stance, Verdict,
+    Body, Call, Checkpoint, Decision, Deviation, DeviationKind, Environment, Event, Machine, Observation,
+    Outcome, Policy, Stance, Verdict, Zvm,
 };
 pub use crate::bound::{Arguments, Form, Results};
-pub use crate::calls::{CallRecord, Calls, Ending, Filter, Found};
+pub use crate::archive::Archived;
+pub use crate::calls::{CallRecord, Calls, Ending, Filter, is_tool};
+pub use crate::find::Found;
 pub use crate::envelope::{LARGEST_RECEIPT, Receipt, Signature};
 pub use crate::error::{LogError, ReceiptError};
 pub use crate::files::{Line, Reader, Source};

@@ -1,4 +1,5 @@
-//! The log: receipts are appended to it, by many processes at once, and nothing else is ever done to it.
+//! The log: receipts are appended to it, by many processes at once. Its oldest files can be moved into an archive (see
+//! [`archive`](crate::archive)); nothing else is ever done to it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -146,7 +147,7 @@ impl Log {
         end::decision_of(&self.directory, session, call, WINDOW)
     }
 
-    fn lock(&self, wait: Duration) -> Result<Lock, LogError> {
+    pub(crate) fn lock(&self, wait: Duration) -> Result<Lock, LogError> {
         let lock = Lock::exclusive(&self.directory, wait)?;
         let metadata = fs::metadata(&self.directory).map_err(LogError::file(&self.directory, "read"))?;
         if files::writable_by_others(&metadata) {
@@ -170,7 +171,7 @@ impl Log {
     }
 
     /// The key that the log goes on with. A change that was not finished for it is.
-    fn right_key(&self, tail: &Tail<'_>) -> Result<KeyPair, LogError> {
+    pub(crate) fn right_key(&self, tail: &Tail<'_>) -> Result<KeyPair, LogError> {
         let (key, is_to_be) = self.find_key(tail.wanted_key.clone())?;
         if is_to_be {
             self.put_in_force(&key, tail)?;
@@ -253,19 +254,19 @@ impl Log {
 }
 
 /// The end of the log while it is being written to. Only for who holds the lock.
-struct Tail<'a> {
+pub(crate) struct Tail<'a> {
     log: &'a Log,
     seq: u64,
     previous: Digest,
     issuer: Option<String>,
     /// The id of the key that has to sign; none in a new log.
     wanted_key: Option<String>,
-    segment: Option<(Segment, u64)>,
-    set_aside: Vec<Event>,
+    pub(crate) segment: Option<(Segment, u64)>,
+    pub(crate) set_aside: Vec<Event>,
 }
 
 impl<'a> Tail<'a> {
-    fn find(log: &'a Log) -> Result<Self, LogError> {
+    pub(crate) fn find(log: &'a Log) -> Result<Self, LogError> {
         let End {
             last,
             segment,
@@ -284,7 +285,7 @@ impl<'a> Tail<'a> {
     }
 
     /// Adds the next receipt's line.
-    fn sign(&mut self, body: &Body, key: &KeyPair, lines: &mut Vec<u8>) -> Result<Digest, LogError> {
+    pub(crate) fn sign(&mut self, body: &Body, key: &KeyPair, lines: &mut Vec<u8>) -> Result<Digest, LogError> {
         let id = key.public().id().to_string();
         let issuer = self.issuer.get_or_insert_with(|| format!("holdpoint:{id}"));
         let place = Place {
@@ -302,7 +303,7 @@ impl<'a> Tail<'a> {
     }
 
     /// Writes the lines at the end, all of them or none.
-    fn write(&self, lines: &[u8], sync: bool) -> Result<(), LogError> {
+    pub(crate) fn write(&self, lines: &[u8], sync: bool) -> Result<(), LogError> {
         let directory = &self.log.directory;
         let added = lines.iter().filter(|byte| **byte == b'\n').count() as u64;
         let (segment, length) = match &self.segment {
@@ -340,7 +341,7 @@ pub(crate) fn next_key(last: &Receipt) -> String {
 }
 
 /// Makes sure that the names in a directory are on the disk.
-fn sync_directory(directory: &Path) -> Result<(), LogError> {
+pub(crate) fn sync_directory(directory: &Path) -> Result<(), LogError> {
     if cfg!(unix) {
         File::open(directory)
             .and_then(|directory| directory.sync_all())

@@ -5,6 +5,9 @@ use std::fs::{self, OpenOptions};
 
 use holdpoint_common::read;
 
+use holdpoint_artifact::Digest;
+
+use crate::body::{Body, Event};
 use crate::end::line_before;
 use crate::envelope::{self, GENESIS, Receipt};
 use crate::error::{LogError, ReceiptError};
@@ -84,6 +87,7 @@ impl Log {
         let mut walk = Walk {
             keys,
             later: None,
+            archived: Vec::new(),
             ending: Ending::default(),
         };
         let mut window = WINDOW;
@@ -110,6 +114,8 @@ struct Walk {
     keys: KeySet,
     /// The receipt after the next line: its number, and the digest that it names.
     later: Option<Receipt>,
+    /// What was archived: up to which receipt, and its digest.
+    archived: Vec<(u64, Digest)>,
     ending: Ending,
 }
 
@@ -148,6 +154,9 @@ impl Walk {
                 .filter(|later| later.previous != receipt.digest || later.seq != receipt.seq + 1)
                 .map(|later| format!("#{} does not continue #{}", later.seq, receipt.seq)),
         };
+        if let Body::Event(Event::Archived { through, digest, .. }) = &receipt.body {
+            self.archived.push((*through, *digest));
+        }
         if self.ending.last.is_none() {
             self.ending.last = Some(parsed.receipt.clone());
         }
@@ -155,11 +164,16 @@ impl Walk {
         Ok(())
     }
 
-    /// There is no line left: what came last has to be the first receipt.
+    /// There is no line left: what came last has to be the first receipt, or one that a base lets the log begin with.
     fn beginning(mut self) -> Ending {
+        let has_base = |first: &Receipt| {
+            self.archived.iter().any(|(through, digest)| {
+                *through + 1 > first.seq || (*through + 1 == first.seq && *digest == first.previous)
+            })
+        };
         self.ending.broken = self
             .later
-            .filter(|first| first.seq != 1 || first.previous != GENESIS)
+            .filter(|first| (first.seq != 1 || first.previous != GENESIS) && !has_base(first))
             .map(|first| format!("the first one here is #{}", first.seq));
         self.ending
     }

@@ -1,6 +1,8 @@
-//! Whether receipts hold: their integrity, whom their signatures are from, and whether any is missing. Three questions,
-//! three answers, and none of them is "pass" for what was not looked at.
+//! Whether receipts hold: their integrity, whom their signatures are from, whether any is missing, and whether what they
+//! say that ran is what they say was decided. Four questions, four answers, and none of them is "pass" for what was not
+//! looked at.
 
+mod as_decided;
 mod chain;
 mod workers;
 
@@ -50,7 +52,7 @@ impl Checked {
     }
 }
 
-/// One of the three questions.
+/// One of the four questions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Part {
     /// The answer.
@@ -84,12 +86,19 @@ pub struct Report {
     pub signer_trust: Part,
     /// Whether any receipt is missing.
     pub completeness: Part,
+    /// Whether each call that was seen to end ran as it was decided. Nothing is wrong with the receipts where it did not.
+    pub as_decided: Part,
     /// What is neither good nor bad, and worth knowing.
     pub notes: Vec<String>,
 }
 
 impl Report {
-    /// Whether anything failed.
+    /// Whether a call ran otherwise than it was decided on.
+    pub fn deviated(&self) -> bool {
+        self.as_decided.outcome == Checked::Fail
+    }
+
+    /// Whether anything is wrong with the receipts themselves.
     pub fn failed(&self) -> bool {
         [&self.integrity, &self.signer_trust, &self.completeness]
             .into_iter()

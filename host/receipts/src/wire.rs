@@ -4,13 +4,14 @@ use holdpoint_artifact::Digest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
-use crate::body::{Body, Call, Decision, Event, Observation, Verdict};
+use crate::body::{Body, Call, Decision, Environment, Event, Observation, Verdict};
 use crate::bound::{self, Arguments, Form};
 use crate::error::ReceiptError;
 use crate::moment::Moment;
 
-/// The version of what stands under `holdpoint`.
-const FORMAT: u32 = 1;
+/// The version of what stands under `holdpoint`: 2 added where a call came from, the ZVM, how what ran differs from what
+/// was decided, and archives. What 1 has is read as before.
+const FORMAT: u32 = 2;
 
 /// Where a receipt stands, and who says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +67,8 @@ struct Ours {
     harness: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arguments: Option<Form>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    environment: Option<Environment>,
     facts: Facts,
 }
 
@@ -198,6 +201,9 @@ pub(crate) fn write(place: &Place, body: &Body) -> Result<Vec<u8>, ReceiptError>
             key: place.key.clone(),
             harness: call.map(|call| call.harness.clone()),
             arguments: call.map(|call| call.arguments.form),
+            environment: call
+                .map(|call| call.environment.clone())
+                .filter(|environment| !environment.is_empty()),
             facts,
         },
     };
@@ -210,7 +216,7 @@ pub(crate) fn read(payload: &str) -> Result<(Place, Body), ReceiptError> {
         Ok(wire) => wire,
         Err(error) => return Err(unreadable(payload, &error)),
     };
-    if wire.v != 1 || wire.holdpoint.format != FORMAT {
+    if wire.v != 1 || !(1..=FORMAT).contains(&wire.holdpoint.format) {
         return Err(ReceiptError::Newer(wire.holdpoint.format));
     }
     let claimed = (wire.kind, wire.capture_topology, wire.decision);
@@ -225,6 +231,7 @@ pub(crate) fn read(payload: &str) -> Result<(Place, Body), ReceiptError> {
         host: wire.holdpoint.host,
     };
     let has_context = wire.context.is_some();
+    let environment = wire.holdpoint.environment.unwrap_or_default();
     let call = wire
         .tool_name
         .zip(wire.holdpoint.harness)
@@ -241,6 +248,7 @@ pub(crate) fn read(payload: &str) -> Result<(Place, Body), ReceiptError> {
                 form,
                 value: wire.context.map(|context| context.tool_input),
             },
+            environment,
         });
     let (body, fitting) = match (wire.holdpoint.facts, call) {
         (Facts::Decision(facts), Some(call)) => {
@@ -306,6 +314,7 @@ fn of_event(event: &Event) -> Result<(String, Digest, PayloadDigest), ReceiptErr
     let name = match event {
         Event::KeyChanged { .. } => "holdpoint:key_changed",
         Event::LineSetAside { .. } => "holdpoint:line_set_aside",
+        Event::Archived { .. } => "holdpoint:archived",
     };
     let text = canonical(event)?;
     let digest = Digest::of(&text);

@@ -11,8 +11,10 @@ use crate::doctor::{self, Finding, Options, Severity, Starts};
 use crate::exit::ExitCode;
 use crate::explain::explain;
 use crate::harness::stdin;
-use crate::status::Status;
+use crate::status::{Narrow, Status};
 use crate::terminal::{Terminal, Tone};
+
+use super::when::Wanted;
 
 /// What `doctor` looks at, and whether it mends.
 #[derive(Debug, Args)]
@@ -40,9 +42,11 @@ pub(super) struct DoctorArguments {
 /// What `status` shows.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  holdpoint status --json\n\nExit codes: 0, armed; 5, not armed: calls run that nothing judged."
+    after_help = "Examples:\n  holdpoint status --json\n  holdpoint status --since 2h --changes\n\nExit codes: 0, armed; 5, not armed: calls run that nothing judged."
 )]
 pub(super) struct StatusArguments {
+    #[command(flatten)]
+    wanted: Wanted,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -182,12 +186,19 @@ impl Report<'_> {
 impl StatusArguments {
     /// Shows the screen.
     pub(super) fn run(self) -> ExitCode {
-        let status = Status::gather(&Options {
+        let options = Options {
             config: self.place.config,
             project: self.place.project,
             plugins: self.place.plugin,
             ..Options::default()
-        });
+        };
+        let narrow = Narrow {
+            since: self.wanted.since,
+            tool: self.wanted.tool,
+            changes: self.wanted.changes,
+            limit: self.wanted.limit,
+        };
+        let status = Status::gather(&options, &narrow);
         let printed = if self.json {
             json(&status)
         } else {

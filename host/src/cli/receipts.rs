@@ -18,12 +18,18 @@ use crate::config::{self, Places, Receipts};
 use crate::doctor::own;
 use crate::exit::ExitCode;
 use crate::terminal::Terminal;
+use crate::text::{clean, clean_line};
+
+use super::when::{Wanted, when};
 
 /// What a verb comes to: how the process ends, or an error that says what to do.
 type Done = Result<ExitCode, Box<dyn Error>>;
 
 /// How long a change of keys waits for hooks that are writing.
 const WAIT: Duration = Duration::from_secs(10);
+
+/// The longest error, in characters.
+const LONGEST_ERROR: usize = 8_000;
 
 /// The verbs that have to do with receipts.
 #[derive(Debug, Args)]
@@ -48,30 +54,36 @@ enum Verb {
         /// As JSON.
         #[arg(long)]
         json: bool,
-        /// A log's folder, or a file that was exported; default: the configured log.
-        #[arg(long, value_name = "PATH")]
-        from: Option<PathBuf>,
+        #[command(flatten)]
+        place: Place,
     },
-    /// Shows one call, or all that changed a machine, and the way back.
-    #[command(after_help = "Example:\n  holdpoint receipts show web01")]
+    /// Shows one call, or all of a machine, VPG, checkpoint or session, and the way back.
+    #[command(
+        after_help = "Examples:\n  holdpoint receipts show web01\n  holdpoint receipts show 69b7760c"
+    )]
     Show {
-        /// A receipt's digest or its first digits, #NUMBER, a call's id, or a machine.
+        /// A receipt's digest or its first digits, #NUMBER, a call's id, a checkpoint's id, tag or the eight digits in the
+        /// tag, a VPG, a machine, or a session's id or the first eight characters of it.
         what: String,
         /// As JSON.
         #[arg(long)]
         json: bool,
-        /// A log's folder, or a file that was exported; default: the configured log.
-        #[arg(long, value_name = "PATH")]
-        from: Option<PathBuf>,
+        #[command(flatten)]
+        place: Place,
     },
-    /// Says of receipts whether they are as they were signed, by whom, and whether any is missing.
+    /// Says of receipts whether they are as they were signed, by whom, whether any is missing, and whether what ran is what
+    /// was decided.
     #[command(
-        after_help = "Exit codes: 0, nothing failed; 3, something did. What was not checked is not passed.\n\n\
+        after_help = "Exit codes: 0, nothing failed; 3, something is wrong with the receipts; 6, nothing is, and a call did \
+                      not run as it was decided. What was not checked is not passed.\n\n\
                       Example:\n  holdpoint receipts verify --keys noted-at-the-beginning.keys.json --head sha256:…"
     )]
     Verify {
         /// A log's folder, or a file that was exported; default: the configured log.
         path: Option<PathBuf>,
+        /// An archive of the log, which comes before it; may be given several times.
+        #[arg(long, value_name = "FILE")]
+        archive: Vec<PathBuf>,
         /// Trusted keys, from elsewhere than the log: a key set, or a public key in PEM.
         #[arg(long, value_name = "FILE")]
         keys: Option<PathBuf>,
@@ -95,9 +107,9 @@ enum Verb {
         /// An OpenTelemetry collector (OTLP over HTTP, JSON), which gets each receipt as a log record.
         #[arg(long, value_name = "URL")]
         otlp: Option<String>,
-        /// To a collector: not before this time.
-        #[arg(long, value_name = "TIME", requires = "otlp")]
-        since: Option<Moment>,
+        /// To a collector: which.
+        #[command(flatten)]
+        wanted: Wanted,
         /// A log's folder; default: the configured log.
         #[arg(long, value_name = "PATH")]
         from: Option<PathBuf>,
@@ -109,9 +121,8 @@ enum Verb {
         file: PathBuf,
         #[command(flatten)]
         which: Which,
-        /// A log's folder, or a file that was exported; default: the configured log.
-        #[arg(long, value_name = "PATH")]
-        from: Option<PathBuf>,
+        #[command(flatten)]
+        place: Place,
         /// Trusted keys, as for verify.
         #[arg(long, value_name = "FILE")]
         keys: Option<PathBuf>,
@@ -128,6 +139,20 @@ enum Verb {
         /// The file with the bearer token that callers show; made where there is none.
         #[arg(long, value_name = "FILE")]
         token_file: PathBuf,
+    },
+    /// Moves old receipts out of the log into an archive.
+    #[command(
+        after_help = "The log goes on from a base: a signed receipt that names the last one in the archive. The archive is \
+                      verified alone, or before the log with: holdpoint receipts verify --archive FILE. Where it was \
+                      interrupted, the same command again ends it.\n\n\
+                      Example:\n  holdpoint receipts archive /srv/evidence/holdpoint-2027-01.jsonl --before 30d"
+    )]
+    Archive {
+        /// The archive; its key set comes beside it (FILE's .keys.json).
+        file: PathBuf,
+        /// Only the log's files whose receipts were all made before this time: 30d ago, or 2027-01-31T12:00:00Z.
+        #[arg(long, value_name = "TIME", value_parser = when)]
+        before: Option<Moment>,
     },
     /// Makes the key that signs receipts, and begins their log.
     #[command(after_help = "Example:\n  holdpoint receipts keygen")]
@@ -149,12 +174,34 @@ struct Which {
     /// With this verdict.
     #[arg(long, value_enum)]
     verdict: Option<Word>,
-    /// Not before this time, for example 2027-01-31T12:00:00Z.
-    #[arg(long, value_name = "TIME")]
-    since: Option<Moment>,
     /// Not after this time.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = when)]
     until: Option<Moment>,
+    #[command(flatten)]
+    wanted: Wanted,
+}
+
+/// Where receipts are read.
+#[derive(Debug, Args)]
+struct Place {
+    /// A log's folder, or a file that was exported; default: the configured log.
+    #[arg(long, value_name = "PATH")]
+    from: Option<PathBuf>,
+    /// An archive of the log, which comes before it; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    archive: Vec<PathBuf>,
+}
+
+impl From<Wanted> for Filter {
+    fn from(wanted: Wanted) -> Self {
+        Self {
+            since: wanted.since,
+            tool: wanted.tool,
+            changes: wanted.changes,
+            limit: wanted.limit,
+            ..Self::default()
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -174,8 +221,8 @@ impl From<Which> for Filter {
                 Word::Ask => Verdict::Ask,
                 Word::Deny => Verdict::Deny,
             }),
-            since: which.since,
             until: which.until,
+            ..which.wanted.into()
         }
     }
 }
@@ -185,6 +232,8 @@ pub(super) fn run(arguments: ReceiptsArguments) -> ExitCode {
     match arguments.run() {
         Ok(code) => code,
         Err(error) => {
+            // Candidates are named line by line, and by what others wrote.
+            let error = clean(&error.to_string(), LONGEST_ERROR);
             let text = Terminal::stderr().wrap(&format!("holdpoint: {error}"), 0);
             let _ = writeln!(io::stderr(), "{text}");
             ExitCode::FAILED
@@ -198,39 +247,49 @@ impl ReceiptsArguments {
             Ok(config::load(&Places::find(self.config.clone()))?.receipts)
         };
         let log = || -> Result<Log, Box<dyn Error>> { Ok(configured()?.log()?) };
-        let source = |path: Option<PathBuf>| -> Result<Source, Box<dyn Error>> {
+        let with = |path: Option<PathBuf>, archives: &[PathBuf]| -> Result<Source, Box<dyn Error>> {
             let path = match path {
                 Some(path) => path,
                 None => configured()?.directory()?,
             };
-            Ok(Source::open(&path)?)
+            Ok(Source::with_archives(&path, archives)?)
         };
+        let source = |path: Option<PathBuf>| with(path, &[]);
         match self.verb {
-            Verb::List { which, json, from } => {
-                let filter: Filter = which.into();
+            Verb::List { which, json, place } => {
+                let mut filter: Filter = which.into();
+                // The self-test's calls are not counted, so they are taken out before the newest are.
+                let limit = filter.limit.take();
                 let wants_tests = filter.session.as_deref() == Some(own::SESSION);
-                show::list(&Calls::read(&source(from)?, &filter)?, wants_tests, json)
+                let calls = Calls::read(&with(place.from, &place.archive)?, &filter)?;
+                show::list(calls, wants_tests, limit, json)
             }
-            Verb::Show { what, json, from } => {
-                let calls = Calls::read(&source(from)?, &Filter::default())?;
+            Verb::Show { what, json, place } => {
+                let calls = Calls::read(&with(place.from, &place.archive)?, &Filter::default())?;
                 show::show(&calls.find(&what)?, json)
             }
             Verb::Verify {
                 path,
+                archive,
                 keys,
                 head,
                 json,
             } => {
                 let keys = keys.as_deref().map(trusted).transpose()?;
-                let report = verify(&source(path)?, &Trust { keys, head })?;
+                let report = verify(&with(path, &archive)?, &Trust { keys, head })?;
                 tell(&report, json)
             }
             Verb::Export {
                 otlp: Some(url),
-                since,
+                wanted,
                 from,
                 ..
-            } => elsewhere::send(&source(from)?, &url, since),
+            } => elsewhere::send(&source(from)?, &url, &wanted.into()),
+            Verb::Export { wanted, .. } if wanted.narrows() => Err(
+                "--since, --tool, --changes and --limit go with --otlp: a file holds all receipts, since none of them can be \
+                 verified without the ones before it"
+                    .into(),
+            ),
             Verb::Export { file, from, .. } => {
                 let file = file.ok_or("FILE is missing")?;
                 let keys = source(from)?.export(&file)?;
@@ -244,15 +303,29 @@ impl ReceiptsArguments {
             Verb::Report {
                 file,
                 which,
-                from,
+                place,
                 keys,
             } => {
                 let keys = keys.as_deref().map(trusted).transpose()?;
-                elsewhere::report(&source(from)?, &which.into(), &Trust { keys, head: None }, &file)
+                let source = with(place.from, &place.archive)?;
+                elsewhere::report(&source, &which.into(), &Trust { keys, head: None }, &file)
             }
             Verb::Serve { listen, token_file } => {
                 let config = config::load(&Places::find(self.config.clone()))?;
                 elsewhere::serve(config, listen, &token_file)
+            }
+            Verb::Archive { file, before } => {
+                let archived = log()?.archive(&file, before, WAIT)?;
+                let text = format!(
+                    "{} has the receipts up to #{}, {}, from {} files of the log, and {} the keys that they are verified \
+                     with: keep them together, and the digest elsewhere. The log goes on from a base.\n",
+                    file.display(),
+                    archived.through,
+                    archived.digest,
+                    archived.files,
+                    archived.keys.display()
+                );
+                print(&clean(&text, LONGEST_ERROR))
             }
             Verb::Keygen => {
                 let log = log()?;
@@ -296,10 +369,10 @@ fn trusted(path: &Path) -> Result<KeySet, Box<dyn Error>> {
 }
 
 fn tell(report: &Report, json: bool) -> Done {
-    let code = if report.failed() {
-        ExitCode::FAILED
-    } else {
-        ExitCode::OK
+    let code = match (report.failed(), report.deviated()) {
+        (true, _) => ExitCode::FAILED,
+        (false, true) => ExitCode::DEVIATED,
+        (false, false) => ExitCode::OK,
     };
     if json {
         print_json(&serde_json::to_value(report)?)?;
@@ -311,10 +384,12 @@ fn tell(report: &Report, json: bool) -> Done {
         ("integrity", &report.integrity),
         ("signer trust", &report.signer_trust),
         ("completeness", &report.completeness),
+        ("as decided", &report.as_decided),
     ] {
         text.push_str(&format!("{name:<13} {}\n", part.outcome.words()));
         for finding in &part.found {
-            text.push_str(&format!("  {}\n", terminal.wrap(finding, 4)));
+            let finding = clean_line(finding, LONGEST_ERROR);
+            text.push_str(&format!("  {}\n", terminal.wrap(&finding, 4)));
         }
         if part.more > 0 {
             text.push_str(&format!("  and {} more\n", part.more));

@@ -108,7 +108,10 @@ fn is_torn(path: &Path) -> bool {
 /// somebody tried the hook, or an event could not be read.
 fn last_decision(log: &Log) -> Option<UtcTime> {
     let mut decisions = Backwards::of(log, FAR_ENOUGH).ok()?;
-    let last = decisions.find(|decision| !decision.session.is_empty() && !own::decided(decision))?;
+    // A line about a call's end is no decision, and may be of a call that nobody decided on.
+    let last = decisions.find(|decision| {
+        !decision.session.is_empty() && decision.verdict != "silent" && !own::decided(decision)
+    })?;
     last.at.parse().ok()
 }
 

@@ -75,6 +75,33 @@ pub fn explain(config: &Result<Config, ConfigError>, bytes: &[u8]) -> Explanatio
     }
 }
 
+/// The machines that the policy reads from a call: what it would ask Zerto for. Nothing is asked; where the policy cannot be
+/// run there are none.
+pub(crate) fn machines(config: &Config, call: &Call<'_>) -> Vec<String> {
+    let asked = || -> Option<Vec<Asked>> {
+        let settings = config.policy.settings_json().ok()?;
+        let loaded = policy::load(&config.policy).ok()?;
+        let component = ManuallyDrop::new(loaded.component);
+        let heard = Arc::default();
+        let deadline = u64::try_from(config.deadline().as_millis()).unwrap_or(u64::MAX);
+        let lent = Box::new(Scripted::new(Case::Unknown, deadline, Arc::clone(&heard)));
+        interrupt_later();
+        let prepared = runtime::Prepared::new(&component, &config.policy.grants()).ok()?;
+        // What it says does not matter.
+        let _ = prepared.before(lent, &hook::question(call, settings, hook::nonce()));
+        Some(taken(&heard).asked)
+    };
+    asked()
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|asked| match asked {
+            Asked::VmsByName { name } => Some(name),
+            Asked::VmByIdentifier { identifier } => Some(identifier),
+            _ => None,
+        })
+        .collect()
+}
+
 fn of_call(config: &Result<Config, ConfigError>, call: &Call<'_>) -> Explanation {
     let mut explanation = Explanation {
         event: Some("PreToolUse".into()),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Answer;
-use crate::event::{Call, Event, Server};
+use crate::event::{Call, Event, Origin, Server};
 use crate::exit::ExitCode;
 use crate::verdict::{Fault, FaultKind, Verdict};
 
@@ -48,6 +48,7 @@ struct Wire<'a> {
     hook_event_name: Option<&'a RawValue>,
     session_id: Option<&'a RawValue>,
     cwd: Option<&'a RawValue>,
+    transcript_path: Option<&'a RawValue>,
     tool_name: Option<&'a RawValue>,
     tool_input: Option<&'a RawValue>,
     tool_use_id: Option<&'a RawValue>,
@@ -102,6 +103,11 @@ fn server(value: &RawValue) -> Result<Option<Server>, Fault> {
     }
 }
 
+/// A field that is for the evidence only: one of a new shape is as good as none.
+fn evidence(value: Option<&RawValue>) -> Option<String> {
+    serde_json::from_str(value?.get()).ok()
+}
+
 /// Reads one event.
 ///
 /// # Errors
@@ -154,6 +160,12 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
         permission_mode: field("permission_mode", wire.permission_mode)?,
         arguments: wire.tool_input.unwrap_or(RawValue::NULL),
         extras: serde_json::json!({ "agent_id": agent_id, "agent_type": agent_type }),
+        origin: Origin {
+            cwd: evidence(wire.cwd),
+            transcript: evidence(wire.transcript_path),
+            agent_id,
+            agent_type,
+        },
     }))
 }
 

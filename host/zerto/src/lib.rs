@@ -221,6 +221,11 @@ impl Zvm {
         self.in_time(self.clock()).await.map(drop)
     }
 
+    /// The identifier of the ZVM's own site, where it was asked and told.
+    pub fn known_site(&self) -> Option<String> {
+        self.site.get().cloned().flatten()
+    }
+
     /// How long the parts took so far, and how many requests there were.
     pub fn timings(&self) -> Timings {
         self.api.http.meter.read()

@@ -73,11 +73,16 @@ fn summary(body: &Body) -> (&'static str, (u32, &'static str), String) {
             ("holdpoint.decision", severity, says)
         }
         Body::Observation(call, observation) => {
-            let severity = match observation.outcome {
-                Outcome::Ran => INFO,
-                Outcome::Failed | Outcome::Interrupted => WARN,
+            let severity = match (&observation.deviation, observation.outcome) {
+                (Some(_), _) => ERROR,
+                (None, Outcome::Ran) => INFO,
+                (None, Outcome::Failed | Outcome::Interrupted) => WARN,
             };
-            let says = format!("{} {}", call.tool, observation.outcome.word());
+            let ended = format!("{} {}", call.tool, observation.outcome.word());
+            let says = observation.deviation.as_ref().map_or_else(
+                || ended.clone(),
+                |deviation| format!("{} ({}): {ended}", deviation.words(), deviation.machines()),
+            );
             ("holdpoint.observation", severity, says)
         }
         Body::Event(Event::KeyChanged { .. }) => ("holdpoint.log", INFO, "the key was changed".into()),
@@ -85,6 +90,11 @@ fn summary(body: &Body) -> (&'static str, (u32, &'static str), String) {
             "holdpoint.log",
             WARN,
             format!("an unfinished line was set aside in {file}"),
+        ),
+        Body::Event(Event::Archived { through, file, .. }) => (
+            "holdpoint.log",
+            INFO,
+            format!("the receipts up to #{through} were archived in {file}"),
         ),
     }
 }
@@ -98,6 +108,8 @@ fn of_call(attributes: &mut Vec<Value>, call: &Call) {
         "holdpoint.arguments.digest",
         &call.arguments.digest.to_string(),
     ));
+    let facts = call.environment.facts();
+    attributes.extend(facts.map(|(name, value)| text(&format!("holdpoint.{name}"), value)));
 }
 
 fn of_decision(attributes: &mut Vec<Value>, decision: &Decision) {
@@ -123,6 +135,10 @@ fn of_decision(attributes: &mut Vec<Value>, decision: &Decision) {
             );
         }
     }
+    if let Some(zvm) = &decision.zvm {
+        attributes.push(text("holdpoint.zvm", &zvm.url));
+        attributes.extend(zvm.site.as_deref().map(|site| text("holdpoint.site", site)));
+    }
     let lists = [
         ("holdpoint.targets", &decision.targets),
         ("holdpoint.troubles", &decision.troubles),
@@ -144,6 +160,16 @@ fn of_observation(attributes: &mut Vec<Value>, observation: &Observation) {
     attributes.extend(results.map(|results| text("holdpoint.results.digest", &results.digest.to_string())));
     let decision = observation.decision.as_ref();
     attributes.extend(decision.map(|digest| text("holdpoint.decision.digest", &digest.to_string())));
+    if let Some(deviation) = &observation.deviation {
+        attributes.push(text("holdpoint.deviation", &deviation.words()));
+        let sides = [
+            ("holdpoint.deviation.checked", &deviation.checked),
+            ("holdpoint.deviation.ran", &deviation.ran),
+        ];
+        for (name, machines) in sides {
+            attributes.push(texts(name, machines.iter().map(String::as_str)));
+        }
+    }
 }
 
 fn of_event(attributes: &mut Vec<Value>, event: &Event) {
@@ -152,6 +178,11 @@ fn of_event(attributes: &mut Vec<Value>, event: &Event) {
             attributes.push(text("holdpoint.new_key", &public_key.id().to_string()));
         }
         Event::LineSetAside { file, .. } => attributes.push(text("holdpoint.set_aside", file)),
+        Event::Archived { through, digest, file } => {
+            attributes.push(text("holdpoint.archive", file));
+            attributes.push(number("holdpoint.archive.through", *through));
+            attributes.push(text("holdpoint.archive.digest", &digest.to_string()));
+        }
     }
 }
 

@@ -9,13 +9,17 @@ use crate::way_back::way_back;
 /// A call.
 pub(super) fn of_call(html: &mut Html, call: &CallRecord, time: &str, names: &[String], numbers: &str) {
     let verdict = call.decided().map(|decided| decided.verdict.word());
+    let deviation = call.deviation();
     html.markup("<article")
-        .attribute("class", verdict.unwrap_or("seen"))
+        .attribute("class", if deviation.is_some() { "deny" } else { verdict.unwrap_or("seen") })
         .attribute("data-verdict", verdict.unwrap_or_default())
         .attribute("data-vms", numbers)
         .markup("><div class=\"head\"><time>")
         .text(time)
         .markup("</time>");
+    if let Some(deviation) = &deviation {
+        badge(html, "deny", &deviation.words());
+    }
     badge(
         html,
         verdict.unwrap_or_default(),
@@ -36,6 +40,11 @@ pub(super) fn of_call(html: &mut Html, call: &CallRecord, time: &str, names: &[S
     };
     badge(html, class, ending.word());
     html.markup("</div>");
+    if let Some(deviation) = &deviation {
+        html.markup("<p class=\"why\"><b>")
+            .text(&deviation.machines())
+            .markup("</b></p>");
+    }
     if let Some(why) = call.decided().and_then(|decided| decided.why.as_deref()) {
         html.markup("<p class=\"why\">").text(why).markup("</p>");
     }
@@ -128,7 +137,13 @@ fn details(html: &mut Html, call: &CallRecord) {
             fact(html, name, value);
         }
     }
+    for (name, value) in it.environment.facts() {
+        fact(html, name, value);
+    }
     fact(html, "arguments", &it.arguments.digest.to_string());
+    if let Some(other) = call.ran_arguments() {
+        fact(html, "arguments that ran", &other.to_string());
+    }
     if let Some(value) = &it.arguments.value {
         fact(html, "", &value.to_string());
     }
@@ -146,6 +161,12 @@ fn details(html: &mut Html, call: &CallRecord) {
                 signer.unwrap_or_default()
             );
             fact(html, "policy", &policy);
+        }
+        if let Some(zvm) = &decided.zvm {
+            fact(html, "ZVM", &zvm.url);
+            if let Some(site) = &zvm.site {
+                fact(html, "site", site);
+            }
         }
         if let Some(fault) = &decided.fault {
             fact(html, "fault", fault);
@@ -176,6 +197,9 @@ pub(super) fn of_event(html: &mut Html, receipt: &Receipt, time: &str) {
         }
         Body::Event(Event::LineSetAside { file, bytes, .. }) => {
             format!("An unfinished line of {bytes} bytes was set aside in {file}.")
+        }
+        Body::Event(Event::Archived { through, file, .. }) => {
+            format!("The receipts up to #{through} were archived in {file}.")
         }
         _ => return,
     };

@@ -101,6 +101,11 @@ impl Page<'_> {
                 format!("{left_out} older entries are not shown; choose a time with --since and --until.");
             html.markup("<p>").text(&says).markup("</p>");
         }
+        let otherwise = self.calls.calls.iter().filter(|call| call.deviation().is_some()).count();
+        if otherwise > 0 {
+            let says = format!("{otherwise} calls did not run as they were decided.");
+            html.markup("<p><b>").text(&says).markup("</b></p>");
+        }
         counts(html, entries);
         self.checks(html);
     }
@@ -108,7 +113,7 @@ impl Page<'_> {
     fn checks(&self, html: &mut Html) {
         let verified = self.verified;
         html.markup("<details class=\"checks\"");
-        if verified.failed() || self.calls.unreadable > 0 {
+        if verified.failed() || verified.deviated() || self.calls.unreadable > 0 {
             html.markup(" open");
         }
         html.markup("><summary>Verification:");
@@ -116,6 +121,7 @@ impl Page<'_> {
             ("integrity", &verified.integrity),
             ("signer trust", &verified.signer_trust),
             ("completeness", &verified.completeness),
+            ("as decided", &verified.as_decided),
         ];
         for (name, part) in parts {
             let class = match part.outcome {

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::body::{Body, Event, Outcome};
+use crate::body::{Body, Deviation, DeviationKind, Event, Outcome};
 use crate::bound::Results;
 use crate::test_bodies;
 use crate::{Arguments, Machine, Signature};
@@ -49,6 +49,8 @@ fn call(seq: u64, text: &str) -> CallRecord {
             text.clone_into(field);
         }
         call.session = Some(text.into());
+        call.environment.cwd = Some(text.into());
+        call.environment.agent_type = Some(text.into());
         call.id = Some(text.into());
         let arguments = serde_json::value::to_raw_value(text).unwrap();
         call.arguments = Arguments::of(text, &arguments, true);
@@ -72,6 +74,12 @@ fn call(seq: u64, text: &str) -> CallRecord {
     if let Body::Observation(_, observed) = &mut observation {
         let results = serde_json::value::to_raw_value(text).unwrap();
         observed.results = Some(Results::of(&results, true));
+        observed.deviation = Some(Deviation {
+            kinds: [DeviationKind::OtherArguments].into(),
+            decided: None,
+            checked: vec![text.into()],
+            ran: vec![text.into()],
+        });
     }
     CallRecord {
         decision: Some(receipt(seq, decision)),
@@ -96,6 +104,7 @@ fn verified(text: &str) -> Report {
         integrity: part(Checked::Pass),
         signer_trust: part(Checked::NotChecked),
         completeness: part(Checked::Fail),
+        as_decided: part(Checked::Fail),
         notes: vec![text.into()],
     }
 }

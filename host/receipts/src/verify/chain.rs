@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use holdpoint_artifact::{Digest, PublicKey};
 
+use super::as_decided::AsDecided;
 use super::workers::{Checked, SignatureCheck};
 use super::{Findings, Report, Trust};
 use crate::body::{Body, Event};
@@ -34,7 +35,18 @@ pub(super) struct Chain<'a> {
     integrity: Findings,
     signers: Findings,
     missing: Findings,
+    as_decided: AsDecided,
+    bases: Bases,
     counts: Counts,
+}
+
+/// Where the receipts begin, and the bases that are there to begin at.
+#[derive(Default)]
+struct Bases {
+    /// The first receipt's number and what it names before it, where it is not the first of all.
+    begins: Option<(u64, Digest)>,
+    /// What was archived: up to which receipt, its digest, and in which file.
+    archived: Vec<(u64, Digest, String)>,
 }
 
 #[derive(Default)]
@@ -76,6 +88,8 @@ impl<'a> Chain<'a> {
             integrity: Findings::default(),
             signers: Findings::default(),
             missing: Findings::default(),
+            as_decided: AsDecided::default(),
+            bases: Bases::default(),
             counts: Counts::default(),
         }
     }
@@ -137,8 +151,12 @@ impl<'a> Chain<'a> {
             Body::Event(Event::LineSetAside { file, .. }) => {
                 self.set_aside.insert(file.clone());
             }
+            Body::Event(Event::Archived { through, digest, file }) => {
+                self.bases.archived.push((*through, *digest, file.clone()));
+            }
             _ => {}
         }
+        self.as_decided.take(receipt);
         self.has_head |= self.trust.head == Some(receipt.digest);
         self.before = Some(Before {
             seq: receipt.seq,
@@ -155,10 +173,8 @@ impl<'a> Chain<'a> {
         let seq = receipt.seq;
         let Some(before) = &self.before else {
             if seq > 1 {
-                self.missing.fail(format!(
-                    "receipts 1 to {} are missing: the first one here is {seq}",
-                    seq - 1
-                ));
+                // Whether there is a base to begin at may stand further on.
+                self.bases.begins = Some((seq, receipt.previous));
             } else if receipt.previous != GENESIS {
                 self.integrity.fail(format!(
                     "receipt {seq} is the first by its number, and names one before it"
@@ -271,6 +287,7 @@ impl<'a> Chain<'a> {
     /// What came of it; `files` are those that were found set aside.
     pub(super) fn report(mut self, files: &BTreeSet<String>) -> Report {
         let notes = self.notes(files);
+        self.beginning();
         let receipts = self.counts.receipts;
         let last = self.before.as_ref();
         if receipts == 0 {
@@ -312,7 +329,29 @@ impl<'a> Chain<'a> {
             integrity: self.integrity.part(all),
             signer_trust: self.signers.part(keys),
             completeness: self.missing.part(none),
+            as_decided: self.as_decided.part(),
             notes,
+        }
+    }
+
+    /// Whether the receipts may begin where they do.
+    fn beginning(&mut self) {
+        let Some((first, previous)) = self.bases.begins else {
+            return;
+        };
+        let fits = |(through, digest, _): &&(u64, Digest, String)| {
+            *through + 1 > first || (*through + 1 == first && *digest == previous)
+        };
+        match self.bases.archived.iter().find(fits) {
+            Some((through, _, file)) => self.missing.unchecked(format!(
+                "it begins at a base: receipts 1 to {} are not here; those up to {through} were archived, in {file}: verify \
+                 them together, with --archive",
+                first - 1
+            )),
+            None => self.missing.fail(format!(
+                "receipts 1 to {} are missing: the first one here is {first}",
+                first - 1
+            )),
         }
     }
 

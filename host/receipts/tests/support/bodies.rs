@@ -2,8 +2,8 @@
 
 use holdpoint_artifact::Digest;
 use holdpoint_receipts::{
-    Arguments, Body, Call, Checkpoint, Decision, Machine, Observation, Outcome, Policy, Results, Stance,
-    Verdict,
+    Arguments, Body, Call, Checkpoint, Decision, Environment, Machine, Observation, Outcome, Policy, Results,
+    Stance, Verdict, Zvm,
 };
 use serde_json::value::RawValue;
 
@@ -16,6 +16,14 @@ pub(crate) fn call(id: &str) -> Call {
         id: Some(id.into()),
         tool: tool.into(),
         arguments: Arguments::of(tool, &arguments, false),
+        environment: Environment {
+            user: Some("dev (1000)".into()),
+            host_name: Some("workstation".into()),
+            cwd: Some("/home/dev/project".into()),
+            transcript: Some("/home/dev/.claude/projects/p/s.jsonl".into()),
+            agent_id: Some("a1".into()),
+            agent_type: Some("Explore".into()),
+        },
     }
 }
 
@@ -51,6 +59,10 @@ pub(crate) fn decision(id: &str, verdict: Verdict) -> Body {
         }],
         checkpoints: vec![checkpoint()],
         troubles: Vec::new(),
+        zvm: Some(Zvm {
+            url: "https://zvm.example".into(),
+            site: Some("3b6f0a2e-2222-4c22-8f33-5a5a5a5a5a5a".into()),
+        }),
     };
     Body::Decision(call(id), facts)
 }
@@ -63,6 +75,7 @@ pub(crate) fn observation(id: &str, outcome: Outcome) -> Body {
         results: Some(Results::of(&results, false)),
         decision: None,
         checkpoints: vec![checkpoint()],
+        deviation: None,
     };
     Body::Observation(call(id), facts)
 }

@@ -1,11 +1,13 @@
 //! Receipts for others: to a collector, on a page, and from hooks that speak HTTP.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 
+use holdpoint_artifact::Digest;
 use holdpoint_receipts::otlp::Collector;
 use holdpoint_receipts::report::Page;
 use holdpoint_receipts::serve::{self, Token};
@@ -14,6 +16,7 @@ use holdpoint_receipts::{Calls, Filter, Moment, Source, Trust, verify};
 use super::{Done, print};
 use crate::config::{Config, Mode};
 use crate::doctor::own;
+use crate::environment;
 use crate::exit::ExitCode;
 use crate::hook;
 use crate::text::clean_line;
@@ -21,13 +24,25 @@ use crate::text::clean_line;
 /// The longest line that is told, in characters.
 const LONGEST_LINE: usize = 2_000;
 
-/// Sends receipts to a collector.
-pub(super) fn send(source: &Source, url: &str, since: Option<Moment>) -> Done {
+/// Sends receipts to a collector: all, or those of the calls that are wanted.
+pub(super) fn send(source: &Source, url: &str, filter: &Filter) -> Done {
     let headers = std::env::var("OTEL_EXPORTER_OTLP_HEADERS").ok();
     let collector = Collector::new(url, headers.as_deref())?;
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let sent = collector.send(source, host.as_deref().map(str::trim), |receipt| {
-        since.is_none_or(|since| receipt.issued_at >= since)
+    let host = origin::host_name();
+    let narrowed = filter.tool.is_some() || filter.changes || filter.limit.is_some();
+    let of_calls: Option<HashSet<Digest>> = narrowed
+        .then(|| Calls::read(source, filter))
+        .transpose()?
+        .map(|calls| {
+            let receipts = calls.calls.iter();
+            receipts
+                .flat_map(|call| call.decision.iter().chain(&call.observations))
+                .map(|receipt| receipt.digest)
+                .collect()
+        });
+    let sent = collector.send(source, host.as_deref(), |receipt| match &of_calls {
+        Some(wanted) => wanted.contains(&receipt.digest),
+        None => filter.since.is_none_or(|since| receipt.issued_at >= since),
     })?;
     print(&format!("the collector took {} receipts\n", sent.taken))?;
     if sent.rejected == 0 && sent.unreadable == 0 {
@@ -73,6 +88,9 @@ fn in_words(filter: &Filter, tests: usize) -> String {
             .map(|verdict| format!("verdict {}", verdict.word())),
         filter.since.map(|since| format!("not before {since}")),
         filter.until.map(|until| format!("not after {until}")),
+        filter.tool.as_ref().map(|tool| format!("tool {tool}")),
+        filter.changes.then(|| "changes only".to_owned()),
+        filter.limit.map(|limit| format!("the newest {limit}")),
         (tests > 0).then(|| format!("without {tests} calls of doctor's self-test")),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")

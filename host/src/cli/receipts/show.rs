@@ -5,51 +5,64 @@ use serde_json::{Value, json};
 
 use super::{Done, print, print_json};
 use crate::doctor::own;
+use crate::local::Local;
 use crate::terminal::{Cell, Table, Terminal, Tone};
 use crate::text::clean_line;
 
 /// The longest cell of a table, in characters.
 const LONGEST_CELL: usize = 48;
+/// How many calls that did not run as they were decided are named above a list.
+const MOST_OTHERWISE: usize = 20;
 /// The longest line of a call's description, in characters.
 const LONGEST_LINE: usize = 2_000;
 
-/// Prints the calls: for a terminal a table, the newest first and without the self-test's unless they are
-/// wanted; for a pipe a line each with tabs.
-pub(super) fn list(calls: &Calls, wants_tests: bool, json: bool) -> Done {
+/// Prints the calls, the newest last: for a terminal a table, for a pipe a line each with tabs; both without the
+/// self-test's unless they are wanted.
+pub(super) fn list(mut calls: Calls, wants_tests: bool, limit: Option<usize>, json: bool) -> Done {
+    let all = calls.calls.len();
+    if !json {
+        calls.calls.retain(|call| wants_tests || !own::on_record(call));
+    }
+    let tests = all - calls.calls.len();
+    let older = calls.calls.len().saturating_sub(limit.unwrap_or(usize::MAX));
+    calls.calls.drain(..older);
     if json {
         let calls: Vec<_> = calls.calls.iter().map(described).collect();
         return print_json(&json!(calls));
     }
     let terminal = Terminal::stdout();
     if terminal.is_terminal() {
-        return print(&for_people(calls, wants_tests, &terminal));
+        return print(&for_people(&calls, tests, &terminal));
     }
     let lines = calls.calls.iter().map(|call| row(call).join("\t") + "\n");
     print(&lines.collect::<String>())
 }
 
-fn for_people(calls: &Calls, wants_tests: bool, terminal: &Terminal) -> String {
+fn for_people(calls: &Calls, tests: usize, terminal: &Terminal) -> String {
+    let local = Local::system();
+    let when = if local.differs() { "UTC, LOCAL" } else { "WHEN (UTC)" };
     let mut table = Table::new([
         "RECEIPT",
-        "WHEN (UTC)",
+        when,
         "TOOL",
         "TARGET",
         "VERDICT",
         "CHECKPOINT",
         "OUTCOME",
     ]);
-    let (tests, real): (Vec<_>, Vec<_>) = calls
-        .calls
-        .iter()
-        .partition(|call| !wants_tests && own::on_record(call));
     let mut day = String::new();
-    for call in real.iter().rev() {
+    for call in &calls.calls {
         let [receipt, when, tool, target, verdict, checkpoint, outcome] = row(call);
         let (date, time) = when.split_once('T').unwrap_or_default();
         if date != day {
             date.clone_into(&mut day);
             table.row(["", date, "", "", "", "", ""].map(Cell::from));
         }
+        let time = time.get(..8).unwrap_or(time);
+        let time = match local.minute(call.receipt().issued_at) {
+            Some(local) => format!("{time} {local}"),
+            None => time.to_owned(),
+        };
         let tone = match verdict.as_str() {
             "pass" => Tone::Good,
             "ask" => Tone::Caution,
@@ -57,28 +70,58 @@ fn for_people(calls: &Calls, wants_tests: bool, terminal: &Terminal) -> String {
         };
         table.row([
             receipt.get(..8).unwrap_or(&receipt).into(),
-            time.get(..8).unwrap_or(time).into(),
+            time.into(),
             as_in_tags(&tool).into(),
             target.into(),
             Cell::toned(tone, verdict),
             checkpoint.into(),
-            outcome.into(),
+            match call.deviation() {
+                Some(_) => Cell::toned(Tone::Bad, outcome),
+                None => outcome.into(),
+            },
         ]);
     }
-    let mut text = table.render(terminal);
+    let mut text = otherwise(calls, terminal) + &table.render(terminal);
     let mut say = |words: String| text.push_str(&format!("{}\n", terminal.wrap(&words, 0)));
-    if real.iter().any(|call| call.ending() == Ending::Pending) {
+    if calls.calls.iter().any(|call| call.ending() == Ending::Pending) {
         say("pending: not seen again after the decision. It runs, or somebody else denied it, or it was cancelled.".into());
     }
-    if !tests.is_empty() {
-        let many = tests.len();
+    if tests > 0 {
         say(format!(
-            "{many} calls of doctor's self-test are not shown; all are in: holdpoint receipts list --json"
+            "{tests} calls of doctor's self-test are not shown; all are in: holdpoint receipts list --json"
         ));
     }
     if calls.unreadable > 0 {
         let many = calls.unreadable;
         say(format!("{many} lines are no receipts: holdpoint receipts verify"));
+    }
+    text
+}
+
+/// The calls that did not run as they were decided, in front of everything else.
+fn otherwise(calls: &Calls, terminal: &Terminal) -> String {
+    let mut text = String::new();
+    let mut more = 0;
+    for (at, call) in calls.calls.iter().rev().filter(|call| call.deviation().is_some()).enumerate() {
+        let Some(deviation) = call.deviation().filter(|_| at < MOST_OTHERWISE) else {
+            more += 1;
+            continue;
+        };
+        let says = format!(
+            "{:.8} {}: {} ({})",
+            call.receipt().digest.hex(),
+            deviation.words(),
+            deviation.machines(),
+            as_in_tags(&call.call().tool)
+        );
+        let says = terminal.wrap(&clean_line(&says, LONGEST_LINE), 2);
+        text.push_str(&format!("{}\n", terminal.paint(Tone::Bad, &says)));
+    }
+    if more > 0 {
+        text.push_str(&format!("and {more} more\n"));
+    }
+    if !text.is_empty() {
+        text.push('\n');
     }
     text
 }
@@ -104,7 +147,7 @@ fn row(call: &CallRecord) -> [String; 7] {
         cell(&targets),
         decided.map_or("", |decided| decided.verdict.word()).to_owned(),
         cell(&checkpoints.join(", ")),
-        call.ending().word().to_owned(),
+        cell(&call.outcome()),
     ]
     .map(|cell| if cell.is_empty() { "-".to_owned() } else { cell })
 }
@@ -113,7 +156,7 @@ fn row(call: &CallRecord) -> [String; 7] {
 pub(super) fn show(found: &Found, json: bool) -> Done {
     let calls: &[CallRecord] = match found {
         Found::Call(call) => std::slice::from_ref(call),
-        Found::Machine(calls) => calls,
+        Found::Several(calls) => calls,
         Found::Event(receipt) => {
             let Body::Event(event) = &receipt.body else {
                 unreachable!("an event's receipt has an event")
@@ -154,7 +197,9 @@ fn described(call: &CallRecord) -> Value {
         "session": about.session,
         "harness": about.harness,
         "arguments": { "digest": about.arguments.digest, "bytes": about.arguments.bytes, "value": about.arguments.value },
-        "outcome": call.ending().word(),
+        "outcome": call.outcome(),
+        "deviation": call.deviation(),
+        "environment": about.environment,
         "self_test": own::on_record(call),
         "checkpoints": call.checkpoints(),
         "decision": call.decision.as_ref().map(|receipt| json!({ "receipt": named(receipt), "facts": call.decided() })),
@@ -172,13 +217,22 @@ fn in_words(call: &CallRecord, terminal: &Terminal) -> String {
             text.push_str(&format!("{name:<11} {what}\n"));
         }
     };
+    if let Some(deviation) = call.deviation() {
+        say("ATTENTION", &format!("{}: {}", deviation.words(), deviation.machines()));
+    }
     let receipt = call.receipt();
     say("receipt", &format!("#{} {}", receipt.seq, receipt.digest));
-    say("when", &receipt.issued_at.to_string());
+    let local = Local::system().whole(receipt.issued_at).map(|local| format!(" ({local})"));
+    let local = local.filter(|_| terminal.is_terminal()).unwrap_or_default();
+    say("when", &format!("{}{local}", receipt.issued_at));
     say("tool", &about.tool);
     say("call", about.id.as_deref().unwrap_or_default());
     say("session", about.session.as_deref().unwrap_or_default());
+    for (name, value) in about.environment.facts() {
+        say(name, value);
+    }
     say("arguments", &about.arguments.digest.to_string());
+    say("ran", &call.ran_arguments().map(|digest| digest.to_string()).unwrap_or_default());
     match call.decided() {
         Some(decided) => {
             say("verdict", decided.verdict.word());
@@ -189,6 +243,10 @@ fn in_words(call: &CallRecord, terminal: &Terminal) -> String {
                 let signer = policy.signer.as_ref().map(|key| format!(", signed by {key}"));
                 let signer = signer.unwrap_or_default();
                 say("policy", &format!("{} {}{signer}", policy.origin, policy.digest));
+            }
+            if let Some(zvm) = &decided.zvm {
+                let site = zvm.site.as_ref().map(|site| format!(", site {site}"));
+                say("ZVM", &format!("{}{}", zvm.url, site.unwrap_or_default()));
             }
             say("troubles", &decided.troubles.join("; "));
         }
@@ -201,7 +259,7 @@ fn in_words(call: &CallRecord, terminal: &Terminal) -> String {
             &format!("{} of {}, {tag}, in the VPG {}", seen.id, seen.time, seen.vpg),
         );
     }
-    say("outcome", call.ending().word());
+    say("outcome", &call.outcome());
     for step in way_back(call.checkpoints(), call.machines(), call.deletes()) {
         let title = clean_line(&format!("{}: {}", step.what, step.subject), LONGEST_LINE);
         let by_hand = terminal.wrap(&clean_line(&step.by_hand, LONGEST_LINE), 2);

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::field;
-use crate::event::{Ended, How};
+use super::{WireServer, evidence, field};
+use crate::event::{Ended, How, Origin, Server};
 use crate::verdict::{Fault, FaultKind};
 
 #[derive(Deserialize)]
@@ -14,6 +14,11 @@ struct Wire<'a> {
     session_id: Option<&'a RawValue>,
     tool_use_id: Option<&'a RawValue>,
     tool_name: Option<&'a RawValue>,
+    mcp_server: Option<&'a RawValue>,
+    cwd: Option<&'a RawValue>,
+    transcript_path: Option<&'a RawValue>,
+    agent_id: Option<&'a RawValue>,
+    agent_type: Option<&'a RawValue>,
     tool_input: Option<&'a RawValue>,
     tool_response: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
@@ -46,6 +51,19 @@ pub fn read_ended(bytes: &[u8]) -> Result<Option<Ended<'_>>, Fault> {
         session_id: field("session_id", wire.session_id)?.unwrap_or_default(),
         call_id: field("tool_use_id", wire.tool_use_id)?.unwrap_or_default(),
         tool: field("tool_name", wire.tool_name)?.unwrap_or_default(),
+        server: wire
+            .mcp_server
+            .and_then(|server| serde_json::from_str::<WireServer>(server.get()).ok())
+            .map(|server| Server {
+                name: server.name,
+                source: server.source,
+            }),
+        origin: Origin {
+            cwd: evidence(wire.cwd),
+            transcript: evidence(wire.transcript_path),
+            agent_id: evidence(wire.agent_id),
+            agent_type: evidence(wire.agent_type),
+        },
         arguments: wire.tool_input.unwrap_or(RawValue::NULL),
         how,
         results,
