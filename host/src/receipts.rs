@@ -9,7 +9,7 @@ use holdpoint_receipts::{
 
 use crate::config::{Config, ConfigError, Mode, Receipts};
 use crate::event::{Call, Ended, How};
-use crate::environment;
+use crate::origin;
 use crate::harness::claude_code;
 use crate::log::Entry;
 use crate::policy::Identity;

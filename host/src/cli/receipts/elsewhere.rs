@@ -16,7 +16,7 @@ use holdpoint_receipts::{Calls, Filter, Moment, Source, Trust, verify};
 use super::{Done, print};
 use crate::config::{Config, Mode};
 use crate::doctor::own;
-use crate::environment;
+use crate::origin;
 use crate::exit::ExitCode;
 use crate::hook;
 use crate::text::clean_line;
