@@ -1,6 +1,7 @@
 //! The command line.
 
 mod care;
+mod configuration;
 mod init;
 mod policy;
 mod receipts;
@@ -11,6 +12,7 @@ mod when;
 
 use std::env;
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -18,7 +20,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use holdpoint_session::verbs::{Options, Verb};
 
 use crate::exit::ExitCode;
-use crate::{hook, post_decision, session};
+use crate::{credentials, hook, post_decision, session};
+use configuration::configured;
 
 /// A hold point for AI agents: a tool call that would change a machine waits until Zerto has a tagged checkpoint of it.
 #[derive(Debug, Parser)]
@@ -29,7 +32,8 @@ use crate::{hook, post_decision, session};
                   Exit codes: 0, the answer is what was printed (nothing: no objection); 2, the call is blocked and \
                   the reason is on standard error, or the command line is wrong; 1, a trial of \
                   a policy found something; 3, a command other than the hook could not do what was asked; 4 and 5, what \
-                  doctor found; 6, receipts of calls that did not run as they were decided."
+                  doctor found; 5, status says that the guard is not armed; 6, receipts of calls that did not run as they \
+                  were decided."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -129,7 +133,7 @@ enum SessionVerb {
         /// As JSON.
         #[arg(long)]
         json: bool,
-        /// The configuration, as for the hook.
+        /// The configuration; default: the one that the hook entry names, else as for the hook.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
@@ -161,7 +165,7 @@ impl Session {
             SessionVerb::Checkpoint => Verb::Checkpoint,
             SessionVerb::Restore => Verb::Restore,
             SessionVerb::Clear => Verb::Clear,
-            SessionVerb::Show { json, config } => return session::show(config, json),
+            SessionVerb::Show { json, config } => return session::show(configured(config), json),
         };
         let Some(home) = self.place.home else {
             eprintln!("error: the following required argument was not provided: --home <DIRECTORY>");
@@ -242,7 +246,14 @@ pub fn run(started: Instant) -> ExitCode {
             } else {
                 ExitCode::OK
             };
-            let _ = error.print();
+            // Whoever made a mistake in one option may have written a password into another.
+            let text = error.to_string();
+            let shown = credentials::hidden(&text);
+            let _ = if shown == text {
+                error.print()
+            } else {
+                write!(io::stderr(), "{shown}")
+            };
             code
         }
     }

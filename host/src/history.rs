@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use holdpoint_common::read;
 use serde::Deserialize;
 
 use crate::log::{self, Log};
@@ -156,8 +157,8 @@ impl Backwards {
     }
 
     fn open(&mut self, path: &Path) -> io::Result<()> {
-        let file = File::open(path)?;
-        self.left = file.metadata()?.len();
+        let (file, metadata) = read::open(path)?;
+        self.left = metadata.len();
         self.file = Some(file);
         Ok(())
     }

@@ -13,6 +13,7 @@ pub mod cli;
 pub mod compare;
 mod compiler;
 pub mod config;
+mod credentials;
 pub mod doctor;
 mod environment;
 pub mod event;

@@ -2,7 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Whether anybody but the file's owner may write it, or the owner is neither this user nor the system's.
 #[cfg(unix)]
@@ -46,6 +46,120 @@ pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let there = path.ancestors().find(|ancestor| ancestor.exists())?;
     let disk = rustix::fs::statvfs(there).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Whether this process is root's.
+#[cfg(unix)]
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whether this user may list a folder and make files in it, as far as the operating system says so beforehand.
+#[cfg(unix)]
+pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
+    use rustix::fs::Access;
+    let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+    Ok(rustix::fs::access(folder, all)?)
+}
+
+/// The first folder on the way to a path that this user may not enter, or the path, where this user may not read it; none
+/// where nothing is closed.
+#[cfg(unix)]
+pub(crate) fn first_closed(path: &Path) -> Option<PathBuf> {
+    use rustix::fs::{Access, access};
+    let is_closed = |path: &Path, right| access(path, right) == Err(rustix::io::Errno::ACCESS);
+    let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+    above.reverse();
+    let closed = above
+        .into_iter()
+        .find(|folder| is_closed(folder, Access::EXEC_OK));
+    closed
+        .or_else(|| Some(path).filter(|path| is_closed(path, Access::READ_OK)))
+        .map(Path::to_owned)
+}
+
+/// The first folder on the way to a path, or the path, that users other than its owner may not enter or read.
+#[cfg(unix)]
+pub(crate) fn closed_to_others(path: &Path) -> Option<PathBuf> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut way: Vec<&Path> = path.ancestors().collect();
+    way.reverse();
+    let closed = way.into_iter().find(|part| {
+        std::fs::metadata(part).is_ok_and(|found| {
+            let needed = if found.is_dir() { 0o001 } else { 0o004 };
+            found.mode() & needed == 0
+        })
+    });
+    closed.map(Path::to_owned)
+}
+
+/// The home folder that the user database names for this user: unlike `HOME`, no project can set it.
+#[cfg(unix)]
+#[expect(
+    unsafe_code,
+    reason = "the standard library asks the user database for nothing"
+)]
+pub(crate) fn home_by_database() -> io::Result<PathBuf> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let user = rustix::process::geteuid().as_raw();
+    let mut buffer = vec![0_u8; 16 * 1024];
+    let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
+    let mut found = std::ptr::null_mut();
+    // SAFETY: the buffer is as long as is said, and both it and the entry outlive what points to them.
+    let code = unsafe {
+        libc::getpwuid_r(
+            user,
+            entry.as_mut_ptr(),
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            &raw mut found,
+        )
+    };
+    if code != 0 {
+        return Err(io::Error::from_raw_os_error(code));
+    }
+    let unknown = |what: &str| io::Error::new(io::ErrorKind::NotFound, what.to_owned());
+    if found.is_null() {
+        return Err(unknown("the user database has no entry for this user"));
+    }
+    // SAFETY: the call filled the entry, whose texts end with a zero in the buffer.
+    let home = unsafe { std::ffi::CStr::from_ptr((*found).pw_dir) };
+    let home = PathBuf::from(std::ffi::OsStr::from_bytes(home.to_bytes()));
+    if home.is_absolute() {
+        Ok(home)
+    } else {
+        Err(unknown("the user database names no absolute path"))
+    }
+}
+
+/// Nobody is root there.
+#[cfg(not(unix))]
+pub(crate) fn is_root() -> bool {
+    false
+}
+
+/// Not asked for there.
+#[cfg(not(unix))]
+pub(crate) fn check_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// As above.
+#[cfg(not(unix))]
+pub(crate) fn first_closed(_: &Path) -> Option<PathBuf> {
+    None
+}
+
+/// As above.
+#[cfg(not(unix))]
+pub(crate) fn closed_to_others(_: &Path) -> Option<PathBuf> {
+    None
+}
+
+/// No such database is asked there.
+#[cfg(not(unix))]
+pub(crate) fn home_by_database() -> io::Result<PathBuf> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
 /// Makes a file that was not there, for its owner only or, if it is public, for everybody to read.

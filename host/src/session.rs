@@ -1,12 +1,11 @@
 //! The session tally in the host: what the hook makes of an event, what a policy is told, and the commands.
 
 use std::io::{self, Read as _, Write as _};
-use std::path::PathBuf;
 
 use holdpoint_session::verbs::{self, Options, Verb};
 use holdpoint_session::{Payload, Scope};
 
-use crate::config::{self, Places};
+use crate::config::{self, Config, ConfigError};
 use crate::exit::ExitCode;
 use crate::harness::stdin::LARGEST_EVENT;
 use crate::runtime::capabilities::Tally;
@@ -86,8 +85,8 @@ pub fn run(verb: Verb, options: &Options) -> ExitCode {
 }
 
 /// Shows a person what is on record, as text or as JSON.
-pub fn show(named_config: Option<PathBuf>, json: bool) -> ExitCode {
-    let overview = config::load(&Places::find(named_config))
+pub fn show(config: Result<Config, ConfigError>, json: bool) -> ExitCode {
+    let overview = config
         .map_err(|error| error.to_string())
         .and_then(|config| config.session.store().map_err(|error| error.to_string()))
         .and_then(|store| store.overview().map_err(|error| error.to_string()));

@@ -29,6 +29,8 @@ pub struct Status {
     pub armed: bool,
     /// The version of this program.
     pub version: &'static str,
+    /// The configuration's file: the one that the hook entry names, where it names one.
+    pub configuration: Option<String>,
     /// The policy in force; none where none can be loaded.
     pub policy: Option<String>,
     /// The ZVM's address.
@@ -98,17 +100,20 @@ impl Narrow {
 impl Status {
     /// Looks at what there is, and plays two known calls through the hook. Nobody else is started or asked.
     pub fn gather(options: &Options, narrow: &Narrow) -> Self {
-        let Examination { findings, config, .. } = doctor::examine(&Options {
+        let examination = doctor::examine(&Options {
             offline: true,
             starts: Starts::Hook,
             ..options.clone()
         });
+        let configuration = examination.configuration().map(|path| path.display().to_string());
+        let Examination { findings, config, .. } = examination;
         let usable = config.as_ref().ok();
         let defaults = Config::default();
         let log = usable.unwrap_or(&defaults).log.open().ok();
         let mut status = Self {
             armed: !findings.iter().any(|finding| finding.lets_past),
             version: env!("CARGO_PKG_VERSION"),
+            configuration,
             policy: usable
                 .and_then(|config| load(&config.policy).ok())
                 .map(|loaded| loaded.identity.to_string()),
@@ -187,7 +192,12 @@ impl Status {
             (Tone::Bad, "NOT ARMED")
         };
         let mut text = format!("Holdpoint {}: {}\n", self.version, terminal.paint(tone, word));
-        for (name, value) in [("policy", &self.policy), ("ZVM", &self.zvm), ("log", &self.log)] {
+        for (name, value) in [
+            ("config", &self.configuration),
+            ("policy", &self.policy),
+            ("ZVM", &self.zvm),
+            ("log", &self.log),
+        ] {
             let name = terminal.paint(Tone::Quiet, &format!("{name:<8}"));
             text.push_str(&format!("{name}{}\n", value.as_deref().unwrap_or("none")));
         }
@@ -326,6 +336,7 @@ mod tests {
         let mut status = Status {
             armed: true,
             version: "",
+            configuration: None,
             policy: None,
             zvm: None,
             log: None,

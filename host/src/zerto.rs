@@ -82,7 +82,7 @@ impl Zerto {
     /// What is kept and shared between calls lies here. Where it cannot be used, this call does without, and the log says
     /// why.
     fn directory(&self) -> Option<Arc<Directory>> {
-        match directory() {
+        match directory(&self.config) {
             Ok(directory) => Some(directory),
             Err(cause) => {
                 self.record()
@@ -232,17 +232,17 @@ impl Capabilities for Zerto {
     }
 }
 
-fn directory() -> Result<Arc<Directory>, String> {
-    let path = config::Zerto::directory().ok_or("neither XDG_STATE_HOME nor HOME is set")?;
+fn directory(config: &config::Zerto) -> Result<Arc<Directory>, String> {
+    let path = config.directory().map_err(|cause| cause.to_string())?;
     let directory = Directory::open(&path).map_err(|error| error.to_string())?;
     Ok(Arc::new(directory))
 }
 
 /// Settings for a log-in that a human asks for: it is sent although it was refused a short while ago, and what comes of
 /// it counts for the next calls.
-pub(crate) fn by_hand(settings: zvm::Settings) -> zvm::Settings {
+pub(crate) fn by_hand(config: &config::Zerto, settings: zvm::Settings) -> zvm::Settings {
     // Where nothing can be remembered, the log-in is tried all the same.
-    let keeper = directory().ok().map(|directory| {
+    let keeper = directory(config).ok().map(|directory| {
         let keeper: Arc<dyn zvm::Keeper> = Arc::new(keep::LogIns::new(directory, Arc::default()));
         keeper
     });

@@ -45,21 +45,6 @@ fn what_the_guard_writes_is_looked_at() {
             "caution",
             "has no end",
         ),
-        // The harness wrote down a call in the far future, and the hook has not seen it.
-        case(
-            |installed| {
-                let folder = installed.world.path("home/.claude/projects/p");
-                fs::create_dir_all(&folder).unwrap();
-                let line = json!({
-                    "timestamp": "2999-01-01T00:00:00.000Z",
-                    "message": { "content": [{ "type": "tool_use", "name": "mcp__esxi__powerOff" }] }
-                });
-                fs::write(folder.join("s.jsonl"), format!("{line}\n")).unwrap();
-            },
-            "liveness",
-            "broken",
-            "did not see",
-        ),
     ]);
 }
 

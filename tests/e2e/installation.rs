@@ -24,6 +24,7 @@ impl Installed {
 
     pub(crate) fn with(scenario: &str) -> Self {
         let world = World::with_zvm(scenario);
+        world.name_places(true);
         for folder in ["home", "home/.claude", "path"] {
             fs::create_dir_all(world.path(folder)).unwrap();
         }

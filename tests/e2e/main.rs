@@ -13,6 +13,8 @@ mod broken_entries;
 #[cfg(unix)]
 mod broken_records;
 #[cfg(unix)]
+mod broken_setup;
+#[cfg(unix)]
 mod cases;
 mod catalogs;
 mod cli;
@@ -22,6 +24,8 @@ mod collector;
 mod compiling;
 mod config;
 #[cfg(unix)]
+mod credentials;
+#[cfg(unix)]
 mod daily;
 mod decisions;
 mod deviations;
@@ -30,6 +34,8 @@ mod doctor;
 mod events;
 #[cfg(target_os = "linux")]
 mod following;
+#[cfg(unix)]
+mod evidence;
 #[cfg(unix)]
 mod guests;
 #[cfg(unix)]
@@ -46,6 +52,8 @@ mod init_terminal;
 mod installation;
 #[cfg(unix)]
 mod kept_shadow;
+#[cfg(unix)]
+mod liveness;
 #[cfg(target_os = "linux")]
 mod managed;
 mod oddities;

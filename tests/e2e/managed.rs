@@ -315,3 +315,68 @@ fn the_machines_deadline_counts_before_a_users_file_is_read() {
         outcome.took
     );
 }
+
+/// What root makes under a strict umask is closed to everybody else, whose hooks then deny every call.
+#[test]
+fn a_policy_store_that_only_root_can_enter_is_found_by_root_and_by_others() {
+    let world = World::with_zvm("[[vpgs]]\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]");
+    let script = format!(
+        "cp {HOLDPOINT} /etc/program; cp {ca} /etc/ca.pem; chmod 644 /etc/ca.pem; mkdir -m 777 /var/lib/nobody\n\
+         /etc/program init --level managed --url {url} --username admin --secret-file {password} --ca-file /etc/ca.pem\n\
+         echo \"== config\"; cat /etc/holdpoint/config.toml; echo \"==\"\n\
+         as_nobody() {{ cd /; HOME=/var/lib/nobody setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"; }}\n\
+         mkdir -m 755 /var/lib/holdpoint; mkdir -m 755 /var/lib/holdpoint/policies\n\
+         echo \"== open root\"; /etc/program doctor --json --offline || true; echo \"==\"\n\
+         echo \"== open user\"; as_nobody /etc/program doctor --json --offline || true; echo \"==\"\n\
+         chmod 700 /var/lib/holdpoint/policies\n\
+         echo \"== closed root\"; /etc/program doctor --json --offline || true; echo \"==\"\n\
+         echo \"== closed user\"; as_nobody /etc/program doctor --json --offline || true; echo \"==\"\n\
+         chmod 750 /etc/holdpoint\n\
+         echo \"== config root\"; /etc/program doctor --json --offline || true; echo \"==\"\n\
+         echo \"== config user\"; as_nobody /etc/program doctor --json --offline || true; echo \"==\"",
+        ca = world.path("ca.pem").display(),
+        password = world.path("password").display(),
+        url = world.sim.as_ref().unwrap().url(),
+    );
+    let Some(outcome) = with_an_empty_etc(&world, &script) else {
+        return;
+    };
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let told = outcome.stdout.as_str();
+    let config = part(told, "config");
+    for words in [
+        "\"~/.local/state/holdpoint/decisions.log\"",
+        "\"~/.local/state/holdpoint/receipts\"",
+        "\"/var/lib/holdpoint/policies\"",
+    ] {
+        assert!(config.contains(words), "{words}: {config}");
+    }
+    let found = |name: &str, check: &str| -> Vec<Value> {
+        let report: Value =
+            serde_json::from_str(part(told, name)).unwrap_or_else(|_| panic!("{name}: {told}"));
+        let findings = report["findings"].as_array().unwrap().iter();
+        let bad = findings.filter(|finding| finding["severity"] == "broken");
+        bad.filter(|finding| check.is_empty() || finding["check"] == check)
+            .cloned()
+            .collect()
+    };
+    for name in ["open root", "open user"] {
+        assert_eq!(found(name, ""), Vec::<Value>::new(), "{name}");
+    }
+    for (name, check, fix) in [
+        (
+            "closed root",
+            "policy.reach",
+            "chmod a+rx /var/lib/holdpoint/policies",
+        ),
+        ("closed user", "policy", "chmod a+rx /var/lib/holdpoint/policies"),
+        ("config root", "policy.reach", "chmod a+rx /etc/holdpoint"),
+        ("config user", "configuration", "chmod a+rx /etc/holdpoint"),
+    ] {
+        let findings = found(name, check);
+        let mend = |finding: &Value| finding["mend"].as_str().is_some_and(|mend| mend.contains(fix));
+        assert!(findings.iter().any(mend), "{name}: {findings:#?}");
+        // One cause is one finding: the calls that are held up by it are not listed again.
+        assert!(found(name, "selftest").is_empty(), "{name}: {told}");
+    }
+}

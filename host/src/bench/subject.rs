@@ -150,7 +150,9 @@ fn remark(path: &Path, trust: &Trust) -> String {
 /// The counting code of these bytes: kept from the last time, else made now.
 fn code(bytes: &[u8], path: &Path) -> Result<Vec<u8>, SubjectError> {
     let file = Digest::of(bytes);
-    let folder = cache_directory().ok_or(SubjectError::NoCache)?.join("bench");
+    let folder = cache_directory()
+        .map_err(|_| SubjectError::NoCache)?
+        .join("bench");
     // A compiler of another release makes other code.
     let kept = folder.join(format!("{}-{}-{}.cwasm", file.hex(), BUILD.engine, BUILD.host));
     match policy::read_code(&kept) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use crate::config::{self, Places};
+use super::configuration::configured;
 use crate::doctor::{self, Finding, Options, Severity, Starts};
 use crate::exit::ExitCode;
 use crate::explain::explain;
@@ -61,7 +61,7 @@ pub(super) struct ExplainArguments {
     /// As JSON.
     #[arg(long)]
     json: bool,
-    /// The configuration, as for the hook.
+    /// The configuration; default: the one that the hook entry names, else as for the hook.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -222,7 +222,7 @@ impl ExplainArguments {
                 return ExitCode::FAILED;
             }
         };
-        let explanation = explain(&config::load(&Places::find(self.config)), &bytes);
+        let explanation = explain(&configured(self.config), &bytes);
         ended(if self.json {
             json(&explanation)
         } else {

@@ -20,7 +20,8 @@ use holdpoint_artifact::{
 use holdpoint_store::{Store, StoreError};
 use serde::Serialize;
 
-use crate::config::{self, ConfigError, Places, Policy};
+use super::configuration::configured as configured_by;
+use crate::config::{ConfigError, Policy};
 use crate::exit::ExitCode;
 use crate::runtime;
 
@@ -30,7 +31,7 @@ type Done = Result<(), Box<dyn Error>>;
 /// The verbs that have to do with policies.
 #[derive(Debug, Args)]
 pub(super) struct PolicyArguments {
-    /// The configuration; default: as for the hook.
+    /// The configuration; default: the one that the hook entry names, else as for the hook.
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     #[command(subcommand)]
@@ -233,9 +234,7 @@ pub(super) fn run(arguments: PolicyArguments) -> ExitCode {
 
 impl PolicyArguments {
     fn run(self) -> Done {
-        let configured = || -> Result<Policy, ConfigError> {
-            Ok(config::load(&Places::find(self.config.clone()))?.policy)
-        };
+        let configured = || -> Result<Policy, ConfigError> { Ok(configured_by(self.config.clone())?.policy) };
         match self.verb {
             Verb::New { name } => new::new(&name),
             Verb::Pack { base, catalog, out } => pack::pack(&base, &catalog, &out),

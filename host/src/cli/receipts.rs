@@ -14,7 +14,8 @@ use holdpoint_receipts::{
     Calls, Filter, Key, KeySet, KeyStatus, Log, Moment, Report, Source, Trust, Verdict, verify,
 };
 
-use crate::config::{self, Places, Receipts};
+use super::configuration::configured as configured_by;
+use crate::config::{self, Mode, Receipts};
 use crate::doctor::own;
 use crate::exit::ExitCode;
 use crate::terminal::Terminal;
@@ -34,7 +35,7 @@ const LONGEST_ERROR: usize = 8_000;
 /// The verbs that have to do with receipts.
 #[derive(Debug, Args)]
 pub(super) struct ReceiptsArguments {
-    /// The configuration; default: as for the hook.
+    /// The configuration; default: the one that the hook entry names, else as for the hook.
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     #[command(subcommand)]
@@ -243,9 +244,8 @@ pub(super) fn run(arguments: ReceiptsArguments) -> ExitCode {
 
 impl ReceiptsArguments {
     fn run(self) -> Done {
-        let configured = || -> Result<Receipts, config::ConfigError> {
-            Ok(config::load(&Places::find(self.config.clone()))?.receipts)
-        };
+        let configured =
+            || -> Result<Receipts, config::ConfigError> { Ok(configured_by(self.config.clone())?.receipts) };
         let log = || -> Result<Log, Box<dyn Error>> { Ok(configured()?.log()?) };
         let with = |path: Option<PathBuf>, archives: &[PathBuf]| -> Result<Source, Box<dyn Error>> {
             let path = match path {
@@ -311,7 +311,7 @@ impl ReceiptsArguments {
                 elsewhere::report(&source, &which.into(), &Trust { keys, head: None }, &file)
             }
             Verb::Serve { listen, token_file } => {
-                let config = config::load(&Places::find(self.config.clone()))?;
+                let config = configured_by(self.config.clone())?;
                 elsewhere::serve(config, listen, &token_file)
             }
             Verb::Archive { file, before } => {
@@ -328,22 +328,30 @@ impl ReceiptsArguments {
                 print(&clean(&text, LONGEST_ERROR))
             }
             Verb::Keygen => {
-                let log = log()?;
+                let settings = configured()?;
+                let log = settings.log()?;
                 let key = log.begin()?;
-                told_of(&log, &key)
+                told_of(&log, &key, settings.mode)
             }
             Verb::ChangeKey => {
-                let log = log()?;
+                let settings = configured()?;
+                let log = settings.log()?;
                 let key = log.change_key(WAIT)?;
-                told_of(&log, &key)
+                told_of(&log, &key, settings.mode)
             }
         }
     }
 }
 
-fn told_of(log: &Log, key: &Key) -> Done {
+fn told_of(log: &Log, key: &Key, mode: Mode) -> Done {
+    let signs = match mode {
+        Mode::Off => {
+            "will sign receipts, and signs none yet, since receipts.mode is \"off\": set it to \"audit\" or \"gate\""
+        }
+        Mode::Audit | Mode::Gate => "signs receipts from now on",
+    };
     print(&format!(
-        "{} signs receipts from now on, from {}; keep {} elsewhere too, to verify them with\n",
+        "{} {signs}. The private key is {}; keep {} elsewhere too, to verify receipts with\n",
         key.id(),
         log.key.display(),
         log.directory.join("keys.json").display()

@@ -32,7 +32,7 @@ pub(super) struct ReplayArguments {
     /// As JSON: a line for each decision that changes, then one with the summary.
     #[arg(long)]
     json: bool,
-    /// The configuration, for its grants and keys; default: as for the hook.
+    /// The configuration, for its grants and keys; default: the hook entry's, else as for the hook.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

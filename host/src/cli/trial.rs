@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use clap::Args;
 
+use super::configuration::configured;
 use crate::bench::bench::Bench;
 use crate::bench::case::{self, Case, Golden};
 use crate::bench::report::Trial;
 use crate::bench::{self, Subject};
-use crate::config::{self, Places};
 use crate::exit::ExitCode;
 
 /// What is tried, with what.
@@ -36,7 +36,7 @@ pub(super) struct TestArguments {
     /// As JSON.
     #[arg(long)]
     json: bool,
-    /// The configuration, for its grants and keys; default: as for the hook.
+    /// The configuration, for its grants and keys; default: the hook entry's, else as for the hook.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -57,7 +57,7 @@ pub(super) fn failed(error: &dyn Error) -> ExitCode {
 
 /// The policy that a command line names, with its remark told.
 pub(super) fn subject(policy: &Path, config: Option<&Path>) -> Result<Subject, Box<dyn Error>> {
-    let config = config::load(&Places::find(config.map(Path::to_owned)))?.policy;
+    let config = configured(config.map(Path::to_owned))?.policy;
     if policy == "shipped" {
         return Ok(Subject::shipped(&config)?);
     }

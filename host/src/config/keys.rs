@@ -91,6 +91,11 @@ const KEYS: &[Key] = &[
         "Whether a log-in is kept for the next calls, in a file that only this user can read: a token until shortly before it ends, a Windows session for 25 minutes. `false`: each call logs in.",
     ),
     key(
+        "zerto.directory",
+        "`$XDG_STATE_HOME/holdpoint/zerto`",
+        "The folder in which calls share checkpoints and log-ins are kept. Only this user may be able to enter it.",
+    ),
+    key(
         "policy.path",
         "what is installed, else the shipped policy",
         "A policy's file (`.wasm`) that is used in place of what `holdpoint policy install` put in force, with its compiled code (`.cwasm`, made by `holdpoint-compile`) beside it.",

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use super::{Config, ConfigError, keys, legacy};
-use crate::environment;
+use crate::{credentials, environment};
 
 /// The files that may hold configuration.
 #[derive(Debug, Clone)]
@@ -29,9 +29,7 @@ impl Places {
         let set = environment::var_os("HOLDPOINT_CONFIG").filter(|value| !value.is_empty());
         let named = named.or_else(|| set.map(PathBuf::from));
         let user = named.map(|path| (path, true)).or_else(|| {
-            let directory = variable("XDG_CONFIG_HOME")
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute());
+            let directory = variable("XDG_CONFIG_HOME").map(PathBuf::from);
             let directory = directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")))?;
             Some((directory.join("holdpoint/config.toml"), false))
         });
@@ -63,6 +61,13 @@ pub fn load_watched(places: &Places, deadline: impl FnOnce(Duration)) -> Result<
         deadline(limit);
     }
     let user = match &places.user {
+        // The hook starts wherever the agent works; a file of that name there must not decide anything.
+        Some((path, named)) if !path.is_absolute() => {
+            return Err(ConfigError::Relative {
+                named_by: named_by(path, *named),
+                path: path.clone(),
+            });
+        }
         Some((path, named)) => Layer::read(path, *named)?,
         None => None,
     };
@@ -144,7 +149,7 @@ fn merge(machine: Option<Layer>, user: Option<Layer>) -> Result<Config, ConfigEr
     if !ours {
         legacy::fill(&mut config)?;
     }
-    config.check()?;
+    config.settle()?;
     Ok(config)
 }
 
@@ -187,6 +192,17 @@ fn hidden_in(machine: &Table, user: &Table) -> Vec<Hidden> {
         .collect()
 }
 
+/// What says where the user's file is.
+fn named_by(path: &Path, named: bool) -> &'static str {
+    let says_so = |name| variable(name).is_some_and(|value| Path::new(&value) == path);
+    match named {
+        true if says_so("HOLDPOINT_CONFIG") => "HOLDPOINT_CONFIG",
+        true => "--config",
+        false if variable("XDG_CONFIG_HOME").is_some() => "XDG_CONFIG_HOME",
+        false => "HOME",
+    }
+}
+
 fn read_text(path: &Path, text: &str) -> Result<Table, ConfigError> {
     let invalid = |cause: String| ConfigError::Invalid {
         path: path.to_owned(),
@@ -207,21 +223,35 @@ fn read_text(path: &Path, text: &str) -> Result<Table, ConfigError> {
 /// As for a file that says this.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
     let table = read_text(path, text)?;
-    let config =
+    let mut config =
         Config::deserialize(table).map_err(|error| ConfigError::value("configuration", error.to_string()))?;
-    config.check()?;
+    config.settle()?;
     Ok(config)
 }
 
 /// What is wrong and in which line, without the line itself: it goes to a model and into a log, and may hold a secret that
 /// was written into the wrong file.
 fn located(text: &str, error: &toml::de::Error) -> String {
+    let message = without_value(error.message());
     let Some(span) = error.span() else {
-        return error.message().to_owned();
+        return message;
     };
     let before = text.as_bytes().iter().take(span.start);
     let line = 1 + before.filter(|&&byte| byte == b'\n').count();
-    format!("line {line}: {}", error.message())
+    format!("line {line}: {message}")
+}
+
+/// A message about a value, without the value: `invalid type: string "…", expected a boolean`.
+fn without_value(message: &str) -> String {
+    for kind in ["invalid type", "invalid value", "invalid length"] {
+        if let Some(rest) = message.strip_prefix(kind) {
+            let expected = rest
+                .rsplit_once(", expected ")
+                .map_or("", |(_, expected)| expected);
+            return format!("{kind}; expected {expected}");
+        }
+    }
+    credentials::hidden(message)
 }
 
 /// Reads a TOML file as the same structure in JSON.
@@ -267,29 +297,6 @@ pub(super) fn variable(name: &str) -> Option<String> {
 pub(crate) fn state_variables() -> impl Iterator<Item = (&'static str, String)> {
     let names = ["HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"];
     names.into_iter().filter_map(|name| Some((name, variable(name)?)))
-}
-
-/// Where this user's state is kept.
-pub(super) fn state_directory() -> Option<PathBuf> {
-    directory("XDG_STATE_HOME", ".local/state")
-}
-
-/// Where this user's data is kept.
-pub(super) fn data_directory() -> Option<PathBuf> {
-    directory("XDG_DATA_HOME", ".local/share")
-}
-
-/// Where this user's files lie that can be made again.
-pub(crate) fn cache_directory() -> Option<PathBuf> {
-    directory("XDG_CACHE_HOME", ".cache")
-}
-
-fn directory(named_by: &str, below_home: &str) -> Option<PathBuf> {
-    let directory = variable(named_by)
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute());
-    let directory = directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(below_home)))?;
-    Some(directory.join("holdpoint"))
 }
 
 #[cfg(test)]

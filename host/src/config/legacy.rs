@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::layers::{read_private, variable};
 use super::zerto::LegacyPassword;
-use super::{Choice, Config, ConfigError, in_range};
+use super::{Choice, Config, ConfigError, directories, in_range};
 
 /// The original's configuration file.
 pub(crate) struct Original {
@@ -65,7 +65,9 @@ impl Original {
 
 pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
     if let Some(path) = variable("ZERTO_REWIND_CONFIG") {
-        fill_from_file(config, Path::new(&path))?;
+        let path = directories::resolved(Path::new(&path))
+            .map_err(|cause| ConfigError::value("ZERTO_REWIND_CONFIG", cause))?;
+        fill_from_file(config, &path)?;
     }
     if let Some(text) = variable("ZERTO_HOOK_GUARD_TIMEOUT") {
         let seconds = text.trim().parse().map_err(|_| {

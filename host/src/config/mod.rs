@@ -1,5 +1,6 @@
 //! The configuration: what it may say, where it comes from, and what wins.
 
+mod directories;
 mod keys;
 mod layers;
 mod legacy;
@@ -18,11 +19,14 @@ use holdpoint_session::{Store, Tools};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::credentials;
 use crate::text;
 use crate::verdict::Verdict;
 
+pub use directories::{NoFolder, Unnamed};
+pub(crate) use directories::{cache as cache_directory, places as custom_places};
 pub use keys::reference;
-pub(crate) use layers::{Hidden, Sources, cache_directory, hidden, parse, state_variables};
+pub(crate) use layers::{Hidden, Sources, hidden, parse, state_variables};
 pub use layers::{Places, load, load_watched};
 pub(crate) use legacy::Original;
 pub use receipts::{Mode, Receipts, Signer};
@@ -183,6 +187,17 @@ pub enum ConfigError {
         /// The file.
         path: PathBuf,
     },
+    /// A file is named relative to wherever the process starts.
+    #[error(
+        "{named_by} names the configuration by '{path}', which does not begin with '/': where the agent works would decide \
+         which file that is; write the whole path"
+    )]
+    Relative {
+        /// What names it.
+        named_by: &'static str,
+        /// The path.
+        path: PathBuf,
+    },
     /// A file is not what it should be.
     #[error("{path}: {cause}")]
     Invalid {
@@ -202,10 +217,11 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    /// An error about a value, which may be quoted in it: a password in an address is not.
     pub(crate) fn value(key: &str, cause: impl Into<String>) -> Self {
         Self::Value {
             key: key.to_owned(),
-            cause: cause.into(),
+            cause: credentials::hidden(&cause.into()),
         }
     }
 }
@@ -214,6 +230,41 @@ impl Config {
     /// How long a decision may take, from the start of the process.
     pub fn deadline(&self) -> Duration {
         Duration::from_secs_f64(self.deadline_seconds.unwrap_or(DEFAULT_DEADLINE_SECONDS))
+    }
+
+    /// Resolves every path, and refuses what cannot be used.
+    fn settle(&mut self) -> Result<(), ConfigError> {
+        // The hook starts in whatever directory the agent works in; what lies there must not decide anything.
+        for (key, path) in self.paths() {
+            *path = directories::resolved(path).map_err(|cause| match key {
+                // Some write the secret itself there.
+                "zerto.secret_file" => ConfigError::value(key, "has to begin with '/' or '~/'"),
+                key => ConfigError::value(key, cause),
+            })?;
+        }
+        self.check()?;
+        self.check_unnamed()
+    }
+
+    /// Every path that is configured, with its key.
+    fn paths(&mut self) -> impl Iterator<Item = (&'static str, &mut PathBuf)> {
+        let paths = [
+            ("zerto.secret_file", &mut self.zerto.secret_file),
+            ("zerto.ca_file", &mut self.zerto.ca_file),
+            ("zerto.directory", &mut self.zerto.directory),
+            ("policy.path", &mut self.policy.path),
+            ("policy.store", &mut self.policy.store),
+            ("log.path", &mut self.log.path),
+            ("session.directory", &mut self.session.directory),
+            ("record.directory", &mut self.record.directory),
+            ("receipts.directory", &mut self.receipts.directory),
+            ("receipts.key", &mut self.receipts.key),
+        ];
+        let catalogs = self.policy.catalogs.iter_mut();
+        let paths = paths
+            .into_iter()
+            .filter_map(|(key, path)| Some((key, path.as_mut()?)));
+        paths.chain(catalogs.map(|path| ("policy.catalogs", path)))
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -226,30 +277,13 @@ impl Config {
         self.zerto.check()?;
         self.record.check()?;
         self.policy.check_shadow()?;
-        let paths = [
-            ("zerto.secret_file", self.zerto.secret_file.as_deref()),
-            ("zerto.ca_file", self.zerto.ca_file.as_deref()),
-            ("policy.path", self.policy.path.as_deref()),
-            ("policy.store", self.policy.store.as_deref()),
-            ("log.path", self.log.path.as_deref()),
-            ("session.directory", self.session.directory.as_deref()),
-            ("record.directory", self.record.directory.as_deref()),
-            ("receipts.directory", self.receipts.directory.as_deref()),
-            ("receipts.key", self.receipts.key.as_deref()),
-        ];
-        let catalogs = self
-            .policy
-            .catalogs
-            .iter()
-            .map(|path| ("policy.catalogs", Some(path.as_path())));
-        for (key, path) in paths.into_iter().chain(catalogs) {
-            // The hook starts in whatever directory the agent works in; what lies there must not decide anything.
-            if let Some(path) = path.filter(|path| !path.is_absolute()) {
-                return Err(ConfigError::value(
-                    key,
-                    format!("is '{}', and has to begin with '/'", path.display()),
-                ));
-            }
+        if self
+            .receipts
+            .asqav_url
+            .as_deref()
+            .is_some_and(credentials::are_in)
+        {
+            return Err(ConfigError::value("receipts.asqav_url", credentials::REFUSED));
         }
         self.check_session()?;
         for grant in self.policy.grants.iter().flatten() {
@@ -346,6 +380,23 @@ impl Policy {
         &self.catalogs
     }
 
+    /// Whether the level of a session's failures decides on calls.
+    pub(crate) fn asks_by_session(&self) -> bool {
+        self.session_ask_level.is_some()
+    }
+
+    /// The VM names that the configuration gives in the place of others, each with the key that does.
+    pub(crate) fn vm_names(&self) -> Vec<(String, String)> {
+        let aliases = self
+            .machines
+            .iter()
+            .map(|(alias, vm)| (format!("policy.machines.{alias}"), vm.clone()));
+        let servers = self.servers.iter().filter_map(|(name, server)| {
+            Some((format!("policy.servers.{name}.machine"), server.machine.clone()?))
+        });
+        aliases.chain(servers).collect()
+    }
+
     /// The settings as the policy gets them: JSON text. Reads the operator's catalog files.
     ///
     /// # Errors
@@ -391,14 +442,9 @@ impl Session {
         if let Some(directory) = &self.directory {
             return Ok(Store::at(directory).sweeping());
         }
-        layers::state_directory()
+        directories::state()
             .map(|directory| Store::at(&directory.join("sessions")).sweeping())
-            .ok_or_else(|| {
-                ConfigError::value(
-                    "session.directory",
-                    "has to be set, since neither XDG_STATE_HOME nor HOME is",
-                )
-            })
+            .map_err(|cause| cause.of_key("session.directory"))
     }
 }
 
@@ -425,14 +471,9 @@ impl Log {
         if let Some(path) = &self.path {
             return Ok(path.clone());
         }
-        layers::state_directory()
+        directories::state()
             .map(|directory| directory.join("decisions.log"))
-            .ok_or_else(|| {
-                ConfigError::value(
-                    "log.path",
-                    "has to be set, since neither XDG_STATE_HOME nor HOME is",
-                )
-            })
+            .map_err(|cause| cause.of_key("log.path"))
     }
 
     /// The size, in bytes, at which a new file is begun.

@@ -6,7 +6,7 @@ use holdpoint_receipts::Log;
 use serde::Deserialize;
 
 use super::ConfigError;
-use super::layers::state_directory;
+use super::directories;
 
 /// Whether receipts are written, and what becomes of a call whose receipt cannot be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -82,14 +82,9 @@ impl Receipts {
         if let Some(directory) = &self.directory {
             return Ok(directory.clone());
         }
-        state_directory()
+        directories::state()
             .map(|directory| directory.join("receipts"))
-            .ok_or_else(|| {
-                ConfigError::value(
-                    "receipts.directory",
-                    "has to be set, since neither XDG_STATE_HOME nor HOME is",
-                )
-            })
+            .map_err(|cause| cause.of_key("receipts.directory"))
     }
 
     /// The log that they make.

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use holdpoint_artifact::Digest;
 use serde::Deserialize;
 
-use super::layers::state_directory;
-use super::{ConfigError, Policy, in_range};
+use super::{ConfigError, Policy, directories, in_range};
 use crate::recording::{Files, Rules};
 
 /// Names of arguments that are redacted unless configured.
@@ -45,15 +44,14 @@ impl Record {
     ///
     /// Where nothing is configured and there is no home directory.
     pub fn files(&self) -> Result<Files, ConfigError> {
-        let configured = self.directory.clone();
-        let directory = configured.or_else(|| state_directory().map(|directory| directory.join("records")));
+        let directory = match &self.directory {
+            Some(directory) => directory.clone(),
+            None => directories::state()
+                .map(|directory| directory.join("records"))
+                .map_err(|cause| cause.of_key("record.directory"))?,
+        };
         Ok(Files {
-            directory: directory.ok_or_else(|| {
-                ConfigError::value(
-                    "record.directory",
-                    "has to be set, since neither XDG_STATE_HOME nor HOME is",
-                )
-            })?,
+            directory,
             largest_bytes: self.largest_bytes.unwrap_or(100 * 1024 * 1024),
             keep_days: self.keep_days.unwrap_or(14),
         })

@@ -9,8 +9,8 @@ use holdpoint_common::read::limit;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use super::layers::{data_directory, read_private};
-use super::{ConfigError, Policy};
+use super::layers::read_private;
+use super::{ConfigError, Policy, directories};
 
 /// Whether a policy has to be signed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -37,7 +37,7 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Version>
     let version = text.parse();
     version
         .map(Some)
-        .map_err(|_| D::Error::custom(format!("'{text}' is no version: three numbers, as 1.4.0")))
+        .map_err(|_| D::Error::custom("a version is three numbers, as 1.4.0"))
 }
 
 /// A key that may sign policies.
@@ -99,7 +99,7 @@ impl Policy {
     /// The folder of the installed policies; none where neither it is configured nor there is a home directory.
     pub fn store(&self) -> Option<PathBuf> {
         let configured = self.store.clone();
-        configured.or_else(|| data_directory().map(|directory| directory.join("policies")))
+        configured.or_else(|| Some(directories::data().ok()?.join("policies")))
     }
 }
 
@@ -108,10 +108,10 @@ impl Key {
         let name = format!("policy.keys.{id}");
         let text = match (&self.public, &self.public_file) {
             (Some(text), None) => text.clone(),
-            (None, Some(path)) if path.is_absolute() => read_private(path, limit::KEY)?,
             (None, Some(path)) => {
-                let cause = format!("is '{}', and has to begin with '/'", path.display());
-                return Err(ConfigError::value(&format!("{name}.public_file"), cause));
+                let path = directories::resolved(path)
+                    .map_err(|cause| ConfigError::value(&format!("{name}.public_file"), cause))?;
+                read_private(&path, limit::KEY)?
             }
             _ => {
                 let cause = "needs one of public (the key, PEM) and public_file (its file)";

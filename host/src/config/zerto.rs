@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{ConfigError, layers};
+use super::ConfigError;
+use super::directories::{self, NoFolder};
+use crate::credentials;
 
 /// How the ZVM is reached.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -35,6 +37,7 @@ pub struct Zerto {
     pub(super) longest_wait_seconds: Option<f64>,
     share_checkpoints: Option<bool>,
     keep_token: Option<bool>,
+    pub(super) directory: Option<PathBuf>,
     /// The original hook's configuration, where that is what was read.
     #[serde(skip)]
     pub(super) original: Option<PathBuf>,
@@ -74,6 +77,9 @@ impl Zerto {
             .is_some_and(|url| !url.starts_with("https://"))
         {
             return Err(ConfigError::value("zerto.url", "has to begin with https://"));
+        }
+        if self.url.as_deref().is_some_and(credentials::are_in) {
+            return Err(ConfigError::value("zerto.url", credentials::REFUSED));
         }
         if self.pin.is_some() && self.fingerprint().is_none() {
             return Err(ConfigError::value(
@@ -156,9 +162,21 @@ impl Zerto {
         self.keep_token.unwrap_or(true)
     }
 
-    /// Where calls meet and log-ins are kept; none where there is no home directory.
-    pub(crate) fn directory() -> Option<PathBuf> {
-        layers::state_directory().map(|directory| directory.join("zerto"))
+    /// Where calls meet and log-ins are kept.
+    ///
+    /// # Errors
+    ///
+    /// Where nothing is configured and no home folder is known.
+    pub(crate) fn directory(&self) -> Result<PathBuf, NoFolder> {
+        match &self.directory {
+            Some(directory) => Ok(directory.clone()),
+            None => Ok(directories::state()?.join("zerto")),
+        }
+    }
+
+    /// Whether anything is shared or kept there.
+    pub(crate) fn uses_directory(&self) -> bool {
+        self.share_checkpoints() || self.keep_token()
     }
 
     /// The longest wait for one checkpoint.

@@ -42,7 +42,7 @@ pub(super) fn run(config: &config::Config, vm: &str) -> Finding {
 fn capture(config: &config::Config, vm: &str) -> Result<Captured, String> {
     let deadline = Instant::now() + config.deadline();
     let settings = settings(&config.zerto, deadline).map_err(|error| crate::zerto::words(&error))?;
-    let zvm = Zvm::new(by_hand(settings)).map_err(|error| error.to_string())?;
+    let zvm = Zvm::new(by_hand(&config.zerto, settings)).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

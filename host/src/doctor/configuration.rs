@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use holdpoint_common::way::Problem;
 
 use super::finding::{Finding, Repair};
-use crate::config::{self, Config, ConfigError, Hidden, Places, SignatureRule};
+use super::reach;
+use crate::config::{self, Config, ConfigError, Hidden, Places, SignatureRule, Unnamed};
 use crate::private;
 
 /// The configuration and what is known of its files.
@@ -22,6 +23,8 @@ pub(super) struct Facts<'a> {
     /// What of the user's file the machine's hides, and both files.
     pub(super) hidden: Vec<Hidden>,
     pub(super) both: (PathBuf, PathBuf),
+    /// Places that variables decide on, each with the file in which its key would count.
+    pub(super) unnamed: Vec<(PathBuf, Unnamed)>,
     /// Whether the configuration was named by the environment.
     pub(super) named_by_environment: bool,
 }
@@ -60,12 +63,36 @@ impl<'a> Facts<'a> {
                     .next()
                     .unwrap_or_default(),
             ),
+            unnamed: unnamed(places, &files, loaded),
             files,
             loaded,
             named_by_environment: !named
                 && crate::environment::var_os("HOLDPOINT_CONFIG").is_some_and(|value| !value.is_empty()),
         }
     }
+}
+
+/// Each place that the configuration does not name, with the file that would have to: a table of the machine's file hides
+/// the user's of that name.
+fn unnamed(
+    places: &Places,
+    files: &[PathBuf],
+    loaded: &Result<Config, ConfigError>,
+) -> Vec<(PathBuf, Unnamed)> {
+    let machine: toml::Table = std::fs::read_to_string(&places.machine)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_default();
+    let left = loaded.as_ref().map(Config::unnamed).unwrap_or_default();
+    let in_file = |place: Unnamed| {
+        let file = if machine.contains_key(place.table) {
+            Some(&places.machine)
+        } else {
+            files.last()
+        };
+        Some((file?.clone(), place))
+    };
+    left.into_iter().filter_map(in_file).collect()
 }
 
 /// Judges what was gathered.
@@ -154,6 +181,7 @@ fn of_usable(config: &Config, facts: &Facts<'_>) -> Vec<Finding> {
             .mended_by("set policy.signature to \"required\", and policy.keys"),
         );
     }
+    findings.extend(of_places(&facts.unnamed));
     if facts.named_by_environment {
         findings.push(
             Finding::notice(
@@ -196,6 +224,35 @@ fn of_hidden(hidden: &Hidden, (machine, user): &(PathBuf, PathBuf)) -> Finding {
     ))
 }
 
+/// What a variable could move.
+fn of_places(unnamed: &[(PathBuf, Unnamed)]) -> Vec<Finding> {
+    let mut files: Vec<&PathBuf> = unnamed.iter().map(|(file, _)| file).collect();
+    files.dedup();
+    files
+        .into_iter()
+        .map(|file| {
+            let places = unnamed.iter().filter(|(of, _)| of == file).map(|(_, place)| place);
+            let places: Vec<Unnamed> = places.cloned().collect();
+            let keys: Vec<String> = places.iter().map(Unnamed::whole_key).collect();
+            let finding = Finding::caution(
+                "configuration.places",
+                format!("{} sets no {}", file.display(), keys.join(", ")),
+                "variables decide where that is (HOME, XDG_STATE_HOME, XDG_DATA_HOME), and a project's settings can set them \
+                 for the hook: its log, receipts and policies would be elsewhere",
+            );
+            if places.iter().any(|place| place.now.is_err()) {
+                return finding.mended_by(format!("set them in {} to paths that begin with '/'", file.display()));
+            }
+            let may_write = std::fs::OpenOptions::new().append(true).open(file).is_ok();
+            if may_write {
+                finding.repaired_by(Repair::Places(file.clone(), places))
+            } else {
+                finding.mended_by(format!("as the owner of {}: holdpoint doctor --fix", file.display()))
+            }
+        })
+        .collect()
+}
+
 fn unusable(error: &ConfigError) -> Finding {
     let finding = Finding::broken(
         "configuration",
@@ -215,9 +272,15 @@ fn unusable(error: &ConfigError) -> Finding {
         ConfigError::Replaceable { path, .. } => {
             finding.mended_by(format!("move {} to a folder of your own", path.display()))
         }
-        ConfigError::Unreadable { path, .. } | ConfigError::Invalid { path, .. } => {
-            finding.mended_by(format!("edit {}", path.display()))
+        ConfigError::Unreadable { path, .. } => {
+            let missing = || format!("make {} a file that this user can read", path.display());
+            finding.mended_by(reach::remedy(path).unwrap_or_else(missing))
         }
+        ConfigError::Invalid { path, .. } => finding.mended_by(format!("edit {}", path.display())),
+        ConfigError::Relative { named_by, path } => finding.mended_by(format!(
+            "write the whole path of {} in {named_by}; holdpoint init does so in the hook entry",
+            path.display()
+        )),
         ConfigError::Value { .. } => finding.mended_by("correct it; docs/configuration.md lists every key"),
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::config::Unnamed;
 use crate::terminal::Tone;
 
 /// How bad a finding is; the worst one decides how `doctor` ends.
@@ -152,6 +153,8 @@ pub enum Repair {
     EndLine(PathBuf),
     /// Compiles the installed policy anew.
     Compile(PathBuf),
+    /// Writes out in a configuration file where things are kept, as it is now.
+    Places(PathBuf, Vec<Unnamed>),
 }
 
 impl fmt::Display for Repair {
@@ -161,6 +164,15 @@ impl fmt::Display for Repair {
             Self::Hooks(path) => write!(f, "puts the hook entries in {} in order", path.display()),
             Self::EndLine(path) => write!(f, "ends the torn last line of {}", path.display()),
             Self::Compile(path) => write!(f, "compiles {} anew", path.display()),
+            Self::Places(path, places) => {
+                let keys: Vec<String> = places.iter().map(Unnamed::whole_key).collect();
+                write!(
+                    f,
+                    "sets {} in {} to where they are now",
+                    keys.join(", "),
+                    path.display()
+                )
+            }
         }
     }
 }

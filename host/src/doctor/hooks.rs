@@ -10,9 +10,8 @@ mod reach;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use holdpoint_artifact::UtcTime;
 use holdpoint_setup::json;
 use holdpoint_setup::reading::{Installation, Level, State};
 use holdpoint_setup::{Command, Event, Start};
@@ -124,16 +123,6 @@ impl Facts {
             deadline,
             installation,
         }
-    }
-
-    /// Since when our entries have been in their files, at the latest.
-    pub(super) fn installed(&self) -> Option<UtcTime> {
-        let modified = |ours: &Ours| fs::metadata(&ours.file).and_then(|file| file.modified()).ok();
-        self.entries
-            .iter()
-            .filter_map(modified)
-            .max()
-            .map(SystemTime::into)
     }
 
     /// Our entries that decide.

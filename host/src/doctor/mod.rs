@@ -4,14 +4,20 @@
 //! [`Finding`]s. Nothing is changed but by [`repair()`], and nothing is asked of Zerto that changes anything but by
 //! `capture`.
 
+mod account;
 mod agents;
 mod capture;
 mod client;
 mod configuration;
 mod finding;
+mod folders;
 mod hooks;
+mod in_use;
+mod liveness;
+mod machines;
 pub(crate) mod own;
 mod policy;
+mod reach;
 mod receipts;
 mod repair;
 mod selftest;
@@ -24,15 +30,15 @@ mod zvm;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use holdpoint_setup::Event;
 use holdpoint_setup::reading::{self, Installation};
 use serde_json::Value;
 
+use self::state::LogFacts;
 use crate::config::{self, Config, ConfigError};
-use crate::environment;
 use crate::terminal::Progress;
 
 pub use finding::{Finding, Repair, Severity, worst};
+pub use in_use::InUse;
 pub use repair::repair;
 
 /// What to look at.
@@ -74,8 +80,18 @@ pub struct Examination {
     named_config: Option<PathBuf>,
     /// Its file, where there is one for the user.
     config_file: Option<PathBuf>,
+    /// The machine's file, where there is one.
+    machine_file: Option<PathBuf>,
     /// Our entries in force.
     entries: Vec<hooks::Ours>,
+}
+
+impl Examination {
+    /// The configuration's file, where there is one; the machine's counts beside it.
+    pub fn configuration(&self) -> Option<&Path> {
+        let user = self.named_config.as_deref().or(self.config_file.as_deref());
+        user.or_else(|| self.machine_file.as_deref())
+    }
 }
 
 /// Looks at everything.
@@ -84,9 +100,12 @@ pub fn examine(options: &Options) -> Examination {
     let project = project.unwrap_or_default();
     let project = std::fs::canonicalize(&project).unwrap_or(project);
     let installation = installation(&project, &options.plugins);
-    environment::apply(installation.environment());
-    let named_config = options.config.clone().or_else(|| named_by_entry(&installation));
-    let places = config::Places::find(named_config.clone());
+    let in_use = InUse::of(&installation, options.config.clone());
+    let InUse {
+        places,
+        named: named_config,
+        ..
+    } = in_use;
     let config = config::load(&places);
     let facts = configuration::Facts::gather(&places, &config, named_config.is_some());
     let mut findings = configuration::judge(&facts);
@@ -104,6 +123,7 @@ pub fn examine(options: &Options) -> Examination {
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default(),
         project,
+        places: places.clone(),
     };
     looked.around(&mut findings);
     match &config {
@@ -113,6 +133,7 @@ pub fn examine(options: &Options) -> Examination {
     Examination {
         findings,
         config,
+        machine_file: Some(places.machine).filter(|path| path.exists()),
         config_file: places.user.map(|(path, _)| path).filter(|path| path.exists()),
         named_config,
         entries: looked.hooks.entries,
@@ -123,6 +144,8 @@ pub fn examine(options: &Options) -> Examination {
 struct Looked<'a> {
     options: &'a Options,
     project: PathBuf,
+    /// Where the configuration is.
+    places: config::Places,
     hooks: hooks::Facts,
     /// What the policy is told.
     settings: Value,
@@ -132,6 +155,12 @@ impl Looked<'_> {
     /// What needs no configuration.
     fn around(&self, findings: &mut Vec<Finding>) {
         findings.extend(hooks::judge(&self.hooks));
+        let is_there = self.places.user.as_ref().is_some_and(|(path, _)| path.exists());
+        findings.extend(in_use::judge(
+            self.hooks.gates(),
+            is_there,
+            self.options.config.is_none(),
+        ));
         findings.extend(servers::judge(&self.hooks.servers, &self.settings));
         findings.extend(server_files::judge(&self.project));
         let installation = &self.hooks.installation;
@@ -154,16 +183,27 @@ impl Looked<'_> {
     fn with(&self, config: &Config, findings: &mut Vec<Finding>) {
         let policy = policy::Facts::gather(&config.policy);
         findings.extend(policy::judge(&policy));
-        let state = state::Facts::gather(config, self.hooks.installed());
+        let state = state::Facts::gather(config);
         findings.extend(state::judge(&state));
+        let unlogged = state
+            .log
+            .as_ref()
+            .map_or_else(|why| Some(why.as_str()), LogFacts::unwritable);
+        let liveness = liveness::Facts::gather(config, &self.hooks, &self.project, unlogged);
+        findings.push(liveness::judge(&liveness));
         findings.extend(
             receipts::Facts::gather(&config.receipts)
                 .iter()
                 .flat_map(receipts::judge),
         );
+        findings.extend(account::judge(&config.receipts));
+        findings.extend(folders::judge(config));
+        let is_for_all = self.hooks.gates().any(|ours| ours.level.is_managed());
+        findings.extend(reach::judge(config, &self.places, is_for_all));
         if !self.options.offline {
             let _progress = Progress::begin("asking the ZVM");
-            let facts = zvm::Facts::gather(&config.zerto, config.deadline());
+            let names = config.policy.vm_names();
+            let facts = zvm::Facts::gather(&config.zerto, config.deadline(), &names);
             findings.extend(facts.iter().flat_map(zvm::judge));
         }
         let is_shipped = policy.loaded.is_ok_and(|identity| identity.facts.is_none());
@@ -214,22 +254,6 @@ fn installation(project: &Path, plugins: &[PathBuf]) -> Installation {
     let home = set("HOME").or_else(|| set("USERPROFILE")).unwrap_or_default();
     let places = reading::Places::find(&home, set("CLAUDE_CONFIG_DIR").as_deref(), project);
     Installation::read(&places, project, plugins)
-}
-
-/// The configuration that the hook is started with, or would be if its entry were in force.
-fn named_by_entry(installation: &Installation) -> Option<PathBuf> {
-    let mut gates = installation
-        .in_force(Event::PreToolUse)
-        .filter_map(|(_, entry)| entry.ours());
-    if let Some(gate) = gates.next() {
-        return hooks::named_configuration(&gate.start()?);
-    }
-    let entries = Event::ALL
-        .into_iter()
-        .flat_map(|event| installation.entries(event));
-    entries
-        .filter_map(|(_, entry)| entry.ours()?.start())
-        .find_map(|start| hooks::named_configuration(&start))
 }
 
 /// The harness's own folder.

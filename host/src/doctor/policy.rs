@@ -7,6 +7,7 @@ use holdpoint_common::way::Problem;
 use holdpoint_store::{Admission, Store, StoreError, Trouble};
 
 use super::finding::{Finding, Repair};
+use super::reach;
 use crate::config::{Policy, Shadow};
 use crate::policy::{Identity, LoadError, load, load_shadow};
 use crate::runtime;
@@ -175,6 +176,20 @@ fn unusable(error: &LoadError) -> Finding {
             finding.mended_by(format!("move {} to a folder of your own", path.display()))
         }
         LoadError::NotCompiled { path } => finding.mended_by(format!("holdpoint-compile {}", path.display())),
+        LoadError::Unreadable { path, .. } => {
+            let path_is_wrong = || {
+                format!(
+                    "put the policy's file at {}, or take policy.path out",
+                    path.display()
+                )
+            };
+            finding.mended_by(reach::remedy(path).unwrap_or_else(path_is_wrong))
+        }
+        LoadError::Store(StoreError::Io { path, .. })
+        | LoadError::Installed(holdpoint_store::LoadError::Store(StoreError::Io { path, .. })) => {
+            let unknown = || format!("see that this user may read {}", path.display());
+            finding.mended_by(reach::remedy(path).unwrap_or_else(unknown))
+        }
         LoadError::Foreign { .. } => finding.mended_by("holdpoint-compile POLICY.wasm"),
         _ => finding.mended_by("holdpoint policy rollback, or holdpoint policy install FILE"),
     }

@@ -11,7 +11,7 @@ use super::Examination;
 use super::finding::Repair;
 use super::hooks::Program;
 use crate::config::DEFAULT_DEADLINE_SECONDS;
-use crate::private;
+use crate::{init, private};
 
 /// Does what the findings say can be done, each thing once. Answers what was done, and what could not be and why.
 pub fn repair(examination: &Examination) -> Vec<Result<String, String>> {
@@ -45,6 +45,7 @@ fn apply(repair: &Repair, examination: &Examination) -> Result<(), String> {
             .map_err(|error| error.to_string()),
         Repair::Compile(file) => install(file, examination.named_config.as_deref()),
         Repair::Hooks(path) => hooks(path, examination),
+        Repair::Places(path, places) => init::add_places(path, places).map_err(|error| error.to_string()),
     }
 }
 

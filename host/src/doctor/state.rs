@@ -1,16 +1,13 @@
-//! What the guard writes: its log, and the room for it; and when it was last heard of.
+//! What the guard writes: its log, and the room for it.
 
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use holdpoint_artifact::UtcTime;
+use holdpoint_common::read;
 
 use super::finding::{Finding, Repair};
-use super::{own, transcripts};
 use crate::config::Config;
-use crate::history::Backwards;
 use crate::log::Log;
 use crate::private;
 
@@ -18,23 +15,12 @@ use crate::private;
 const LITTLE: u64 = 100 * 1024 * 1024;
 /// And with less than this nothing can be relied on to be written.
 const NOTHING: u64 = 1024 * 1024;
-/// How much of the log is looked at for the last decision, in bytes.
-const FAR_ENOUGH: u64 = 8 * 1024 * 1024;
-/// A decision takes some time, and clocks of two programs on one machine are read apart, in seconds.
-const SLACK: u64 = 600;
 
-/// What is known of the log, of the disk, and of when calls were made and judged.
+/// What is known of the log and of the disk.
 pub(super) struct Facts {
     pub(super) log: Result<LogFacts, String>,
     /// Folders that are written to, and how many bytes are free there.
     pub(super) free: Vec<(PathBuf, u64)>,
-    /// When the hook last decided anything.
-    pub(super) decided: Option<UtcTime>,
-    /// When the harness last made a call of an MCP server, by its own transcripts, and which one says so.
-    pub(super) called: Option<(UtcTime, PathBuf)>,
-    /// Since when the hook has been in the settings, as far as their files say so.
-    pub(super) installed: Option<UtcTime>,
-    pub(super) now: UtcTime,
 }
 
 /// What is known of the log's file.
@@ -49,9 +35,8 @@ pub(super) struct LogFacts {
 }
 
 impl Facts {
-    pub(super) fn gather(config: &Config, installed: Option<UtcTime>) -> Self {
+    pub(super) fn gather(config: &Config) -> Self {
         let log = config.log.open().map_err(|error| error.to_string());
-        let decided = log.as_ref().ok().and_then(last_decision);
         let folders = [
             log.as_ref()
                 .ok()
@@ -66,15 +51,16 @@ impl Facts {
                 .map(|(free, folder)| (folder, free))
                 .collect(),
             log: log.map(|log| LogFacts::of(&log)),
-            decided,
-            called: transcripts::last_call(),
-            installed,
-            now: SystemTime::now().into(),
         }
     }
 }
 
 impl LogFacts {
+    /// Why it cannot be written, where it cannot.
+    pub(super) fn unwritable(&self) -> Option<&str> {
+        self.unwritable.as_deref()
+    }
+
     fn of(log: &Log) -> Self {
         // As the hook opens it, so that what stands in its way is found.
         let opened = log
@@ -97,22 +83,11 @@ impl LogFacts {
 
 fn is_torn(path: &Path) -> bool {
     let mut last = [0];
-    let read = fs::File::open(path).and_then(|mut file| {
+    let read = read::open(path).and_then(|(mut file, _)| {
         file.seek(SeekFrom::End(-1))?;
         file.read_exact(&mut last)
     });
     read.is_ok() && last != *b"\n"
-}
-
-/// When the hook last decided something that was no test of ours. What has no session came from no harness that is at work:
-/// somebody tried the hook, or an event could not be read.
-fn last_decision(log: &Log) -> Option<UtcTime> {
-    let mut decisions = Backwards::of(log, FAR_ENOUGH).ok()?;
-    // A line about a call's end is no decision, and may be of a call that nobody decided on.
-    let last = decisions.find(|decision| {
-        !decision.session.is_empty() && decision.verdict != "silent" && !own::decided(decision)
-    })?;
-    last.at.parse().ok()
 }
 
 /// Judges what was gathered.
@@ -126,7 +101,6 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     for (folder, free) in &facts.free {
         findings.extend(of_space(folder, *free));
     }
-    findings.push(liveness(facts));
     findings
 }
 
@@ -176,33 +150,6 @@ fn of_space(folder: &Path, free: u64) -> Option<Finding> {
         ..NOTHING => Some(Finding::broken("disk", found, matters).mended_by("make room")),
         NOTHING..LITTLE => Some(Finding::caution("disk", found, matters).mended_by("make room")),
         _ => None,
-    }
-}
-
-/// Whether the hook decided whenever the harness made a call.
-fn liveness(facts: &Facts) -> Finding {
-    let ago = |time: UtcTime| ago(facts.now.unix().saturating_sub(time.unix()));
-    let decided = facts.decided.map_or_else(
-        || "the hook has decided nothing yet".to_owned(),
-        |time| format!("the hook last decided {} ago, at {time}", ago(time)),
-    );
-    let known = facts.decided.max(facts.installed).map_or(0, UtcTime::unix);
-    match (&facts.called, facts.decided) {
-        (Some((called, transcript)), _) if called.unix() > known + SLACK => {
-            Finding::broken(
-                "liveness",
-                format!(
-                    "{decided}, and the harness called an MCP server {} ago, by {}",
-                    ago(*called),
-                    transcript.display()
-                ),
-                "a call was made that the hook did not see: it is not installed where that session ran, or is switched off",
-            )
-            .mended_by("the findings on hook entries say what is wrong; start a new session after mending it")
-        }
-        (_, None) => Finding::notice("liveness", decided, "nothing shows yet that the harness starts it")
-            .mended_by("let the agent call any tool of an MCP server once, then look again"),
-        _ => Finding::good("liveness", decided),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use holdpoint_zerto::{Certificate, Direction, Error, Permission, SiteState, Trust, VmRow, VpgState, Zvm};
 
 use super::finding::{Finding, Severity};
+use super::machines::{self, Mapped};
 use super::state::ago;
 use crate::config;
 use crate::runtime::capabilities;
@@ -49,11 +50,18 @@ pub(super) struct Answers {
     pub(super) vms: Result<Vec<VmRow>, Error>,
     /// How far apart the checkpoints of VPGs are whose machines run here, where that could be told.
     pub(super) cadences: Vec<(String, Duration)>,
+    /// The machines that the configuration maps other names to.
+    pub(super) machines: Result<Vec<Mapped>, Error>,
 }
 
 impl Facts {
     /// Asks the ZVM; none where none is configured.
-    pub(super) fn gather(config: &config::Zerto, deadline: Duration) -> Option<Self> {
+    /// `names` are those that the configuration maps others to, each with its key.
+    pub(super) fn gather(
+        config: &config::Zerto,
+        deadline: Duration,
+        names: &[(String, String)],
+    ) -> Option<Self> {
         let url = config.url.clone()?;
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let mut facts = Self {
@@ -67,16 +75,16 @@ impl Facts {
                 .longest_wait()
                 .min(deadline.saturating_sub(BEFORE_THE_WAIT)),
         };
-        if let Err(error) = facts.ask(config) {
+        if let Err(error) = facts.ask(config, names) {
             facts.log_in = Err(error);
         }
         Some(facts)
     }
 
-    fn ask(&mut self, config: &config::Zerto) -> Result<(), Error> {
+    fn ask(&mut self, config: &config::Zerto, names: &[(String, String)]) -> Result<(), Error> {
         let settings = settings(config, Instant::now() + PATIENCE).map_err(to_zvm)?;
         self.trust = Some(settings.trust.clone());
-        let zvm = Zvm::new(by_hand(settings))?;
+        let zvm = Zvm::new(by_hand(config, settings))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -90,6 +98,7 @@ impl Facts {
                 vpgs: zvm.vpgs().await,
                 vms: zvm.vms().await,
                 cadences: Vec::new(),
+                machines: machines::look_up(&zvm, names).await,
             };
             answers.cadences = cadences(&zvm, &answers).await;
             Ok((life, answers))
@@ -244,6 +253,10 @@ fn of_answers(answers: &Answers) -> Vec<Finding> {
     match &answers.vpgs {
         Ok(vpgs) => findings.extend(of_vpgs(vpgs)),
         Err(error) => findings.push(unasked("zvm.vpgs", "its VPGs", error)),
+    }
+    match &answers.machines {
+        Ok(mapped) => findings.extend(machines::judge(mapped)),
+        Err(error) => findings.push(unasked("zvm.machines", "the VMs of policy.machines", error)),
     }
     findings
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use holdpoint_setup::file::{self, Before, Copies, Readers, Transaction};
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
-use super::InitError;
 use super::form::Form;
+use super::{InitError, place};
 use crate::config::{self, Config};
 
 /// What a new file begins as. The values are set afterwards; a key behind `#` is an example.
@@ -29,6 +29,18 @@ unknown_tool = \"ask\"
 # From ids and aliases that tools use (sensor ids, SSH profiles) to VM names in Zerto.
 # [policy.machines]
 # prod-bastion = \"bastion01\"
+
+# Where things are kept is written out in each table, so that no variable of the environment decides it: a project's
+# settings can set HOME and XDG_STATE_HOME for the hook.
+
+# The decision log.
+[log]
+
+# The failed calls of a session.
+[session]
+
+# Records of decisions, where record.enabled is true: see docs/replay.md.
+[record]
 
 # Signed receipts of what was decided and seen: \"off\", \"audit\", or \"gate\" (no receipt, no call).
 [receipts]
@@ -70,6 +82,9 @@ const COMMENTS: [(&str, &str); 10] = [
     ),
 ];
 
+/// The policy store of a machine: nobody but root can write it.
+const MACHINE_STORE: &str = "/var/lib/holdpoint/policies";
+
 /// The keys of `[zerto]` that say where the secret is.
 const SECRETS: [&str; 4] = ["secret_env", "secret_file", "secret_command", "secret_keyring"];
 /// The keys of `[zerto]` that say what is trusted.
@@ -108,9 +123,12 @@ impl Document {
             // What is wrong with it is said as the hook says it.
             config::parse(path, &text)?;
         }
-        let document: DocumentMut = text
+        let mut document: DocumentMut = text
             .parse()
             .map_err(|_| InitError::Other(format!("{} is not TOML; correct it first", path.display())))?;
+        if before.is_none() {
+            write_places(&mut document, path == config::Places::find(None).machine);
+        }
         Ok(Self {
             path: path.to_owned(),
             before,
@@ -265,7 +283,11 @@ impl Document {
         copies: &Copies,
         files: &mut Transaction,
     ) -> Result<Option<Option<PathBuf>>, InitError> {
-        let text = self.document.to_string();
+        let mut document = self.document.clone();
+        if self.is_new() && readers == Readers::Everybody {
+            write_places(&mut document, true);
+        }
+        let text = document.to_string();
         let text = match &self.before {
             Some(_) if text == self.unchanged => return Ok(None),
             Some(form) => form.dress(&text),
@@ -280,6 +302,60 @@ impl Document {
 fn says(item: &Item, value: &Value) -> bool {
     let bare = |value: &Value| value.clone().decorated("", "").to_string();
     item.as_value().is_some_and(|old| bare(old) == bare(value))
+}
+
+/// Writes out where everything is kept, which variables of the environment would decide otherwise. In a configuration for
+/// every user of the machine, the policies are root's, and all else is each user's own.
+fn write_places(document: &mut DocumentMut, for_everybody: bool) {
+    for place in config::custom_places() {
+        let path = match place.table {
+            "policy" if for_everybody => Some(MACHINE_STORE.to_owned()),
+            _ => written(&place, for_everybody),
+        };
+        let Some(path) = path else { continue };
+        let table = document.entry(place.table).or_insert_with(toml_edit::table);
+        if let Some(table) = table.as_table_like_mut() {
+            table.insert(place.key, Item::Value(path.into()));
+        }
+    }
+}
+
+/// A place as a configuration names it: where it is now; for every user of the machine, below the home folder that the user
+/// database names.
+fn written(place: &config::Unnamed, for_everybody: bool) -> Option<String> {
+    if for_everybody {
+        let below = if place.table == "policy" {
+            ".local/share"
+        } else {
+            ".local/state"
+        };
+        return Some(format!("~/{below}/holdpoint/{}", place.name));
+    }
+    Some(place.now.as_ref().ok()?.to_str()?.to_owned())
+}
+
+/// Writes such places into a configuration file that is there already, each under its table and key.
+///
+/// # Errors
+///
+/// Where the file cannot be read, changed or written.
+pub(crate) fn add_places(path: &Path, places: &[config::Unnamed]) -> Result<(), InitError> {
+    let mut files = Transaction::new();
+    let mut document = Document::open(path, &mut files)?;
+    let for_everybody = path == config::Places::find(None).machine;
+    for place in places {
+        if let Some(written) = written(place, for_everybody) {
+            document.set_elsewhere(Some(place.table), place.key, written);
+        }
+    }
+    document.check()?;
+    let (readers, copies) = if for_everybody {
+        (Readers::Everybody, place::machine_copies())
+    } else {
+        (Readers::Owner, place::user_copies())
+    };
+    document.plan(readers, &copies, &mut files)?;
+    Ok(files.apply()?)
 }
 
 /// A list of words.

@@ -141,15 +141,15 @@ fn attempt(config: &Config, typed: Option<&str>, is_trusted: bool) -> Outcome {
         return Outcome::NotTried;
     }
     match zerto::settings_with(&config.zerto, Instant::now() + PATIENCE, || Ok(secret)) {
-        Ok(settings) => log_in(settings),
+        Ok(settings) => log_in(&config.zerto, settings),
         Err(error) => Outcome::Failed(zerto::words(&error)),
     }
 }
 
-fn log_in(settings: Settings) -> Outcome {
+fn log_in(config: &config::Zerto, settings: Settings) -> Outcome {
     let _progress = Progress::begin("logging in at the ZVM");
     let failed = |error: &dyn std::fmt::Display| Outcome::Failed(error.to_string());
-    let zvm = match holdpoint_zerto::Zvm::new(zerto::by_hand(settings)) {
+    let zvm = match holdpoint_zerto::Zvm::new(zerto::by_hand(config, settings)) {
         Ok(zvm) => zvm,
         Err(error) => return failed(&error),
     };

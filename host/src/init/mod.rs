@@ -24,6 +24,7 @@ use holdpoint_setup::file::{Readers, Transaction};
 use holdpoint_setup::reading;
 use thiserror::Error;
 
+pub(crate) use self::document::add_places;
 pub use self::install::Target;
 pub(crate) use self::place::copies_of;
 pub use self::receipts::Wanted as WantedReceipts;

@@ -145,7 +145,7 @@ fn kept(config: &Config) -> Vec<Remain> {
             config.session.store().ok().map(|store| store.path().to_owned()),
             Kind::Folder(is_tally),
         ),
-        ("kept log-ins", config::Zerto::directory(), Kind::Whole),
+        ("kept log-ins", config.zerto.directory().ok(), Kind::Whole),
         (
             "installed policies",
             config.policy.store(),

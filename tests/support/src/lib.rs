@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -16,6 +17,8 @@ pub struct World {
     directory: tempfile::TempDir,
     /// The ZVM, where there is one.
     pub sim: Option<Sim>,
+    /// Whether the configuration names every folder, as one of `init`'s does.
+    names_places: AtomicBool,
 }
 
 impl World {
@@ -24,6 +27,7 @@ impl World {
         let world = Self {
             directory: tempfile::tempdir().expect("a temporary directory"),
             sim: None,
+            names_places: AtomicBool::new(false),
         };
         std::fs::create_dir(world.path("project")).expect("an empty directory");
         world.configure("");
@@ -53,7 +57,33 @@ impl World {
                 self.path("ca.pem").display()
             )
         });
-        self.write_private("config.toml", &format!("{zerto}{lines}\n"));
+        let places = self.places(lines);
+        self.write_private("config.toml", &format!("{zerto}{places}{lines}\n"));
+    }
+
+    /// Writes the configuration with or without every folder named in it; also from now on.
+    pub fn name_places(&self, named: bool) {
+        self.names_places.store(named, Ordering::Relaxed);
+        self.configure("");
+    }
+
+    /// Every folder where it is by custom, unless these lines say otherwise.
+    fn places(&self, lines: &str) -> String {
+        if !self.names_places.load(Ordering::Relaxed) {
+            return String::new();
+        }
+        [
+            ("zerto.directory", "state/holdpoint/zerto"),
+            ("policy.store", "share/holdpoint/policies"),
+            ("log.path", "state/holdpoint/decisions.log"),
+            ("session.directory", "state/holdpoint/sessions"),
+            ("record.directory", "state/holdpoint/records"),
+            ("receipts.directory", "state/holdpoint/receipts"),
+        ]
+        .iter()
+        .filter(|(key, _)| !lines.contains(key))
+        .map(|(key, below)| format!("{key} = '{}'\n", self.path("home/.local").join(below).display()))
+        .collect()
     }
 
     /// Writes the configuration, all of it.

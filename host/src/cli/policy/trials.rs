@@ -16,9 +16,10 @@ use crate::bench::check::{self, Outcome, Probe};
 use crate::bench::compare::Change;
 use crate::bench::replay::Summary;
 use crate::bench::report;
+use crate::cli::configuration::configured;
 use crate::cli::replay::summed;
 use crate::cli::trial::{failed, subject};
-use crate::config::{self, Places, Policy};
+use crate::config::Policy;
 use crate::event::Event;
 use crate::exit::ExitCode;
 use crate::harness::claude_code;
@@ -162,7 +163,7 @@ struct Looked {
 
 /// Sums up what the log has of the shadow, each candidate by itself.
 pub(super) fn shadow(named_config: Option<PathBuf>, json: bool) -> Done {
-    let config = config::load(&Places::find(named_config))?;
+    let config = configured(named_config)?;
     let log = config.log.open()?;
     let mut summaries: BTreeMap<String, Summary> = BTreeMap::new();
     let mut last: Vec<Value> = Vec::new();

@@ -1,0 +1,180 @@
+//! The folders that are this user's by custom, and which of them the configuration has to write out.
+//!
+//! The environment of a hook is not the user's alone: clients hand on what a project's settings file sets. So whatever a
+//! variable could move (the log, receipts, policies) has a key of its own, and with all of them set nothing is looked up
+//! in the environment.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::{Config, ConfigError, Mode};
+use crate::{environment, private};
+
+/// Why a folder of this user's is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoFolder {
+    /// Neither of two variables is set: the first one's name.
+    Unset(&'static str),
+    /// A variable names a folder relative to wherever the process starts.
+    Relative(&'static str, PathBuf),
+}
+
+impl fmt::Display for NoFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unset(variable) => write!(f, "neither {variable} nor HOME is set"),
+            Self::Relative(variable, value) => write!(
+                f,
+                "{variable} is '{}', which does not begin with '/'",
+                value.display()
+            ),
+        }
+    }
+}
+
+impl NoFolder {
+    /// The error of the key in whose place the folder would have counted.
+    pub(crate) fn of_key(&self, key: &str) -> ConfigError {
+        ConfigError::value(key, format!("has to be set, since {self}"))
+    }
+}
+
+/// Where this user's state is kept.
+pub(crate) fn state() -> Result<PathBuf, NoFolder> {
+    folder("XDG_STATE_HOME", ".local/state")
+}
+
+/// Where this user's data is kept.
+pub(crate) fn data() -> Result<PathBuf, NoFolder> {
+    folder("XDG_DATA_HOME", ".local/share")
+}
+
+/// Where this user's files lie that can be made again.
+pub(crate) fn cache() -> Result<PathBuf, NoFolder> {
+    folder("XDG_CACHE_HOME", ".cache")
+}
+
+fn folder(variable: &'static str, below_home: &str) -> Result<PathBuf, NoFolder> {
+    let set = |name| {
+        environment::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let (name, value) = match (set(variable), set("HOME")) {
+        (Some(value), _) => (variable, value),
+        (None, Some(home)) => ("HOME", home),
+        (None, None) => return Err(NoFolder::Unset(variable)),
+    };
+    if !value.is_absolute() {
+        return Err(NoFolder::Relative(name, value));
+    }
+    let folder = if name == "HOME" {
+        value.join(below_home)
+    } else {
+        value
+    };
+    Ok(folder.join("holdpoint"))
+}
+
+/// A path of the configuration's, with `~/` read as the home folder that the user database names, whatever `HOME` says.
+///
+/// # Errors
+///
+/// Where the path is relative, or this user has no home folder: what is wrong with it, after the key.
+pub(super) fn resolved(path: &Path) -> Result<PathBuf, String> {
+    if path.is_absolute() {
+        return Ok(path.to_owned());
+    }
+    match path.strip_prefix("~") {
+        Ok(below) => match private::home_by_database() {
+            Ok(home) => Ok(home.join(below)),
+            Err(cause) => Err(format!(
+                "is '{}', and this user's home folder is not known ({cause}); write the path from '/' on",
+                path.display()
+            )),
+        },
+        Err(_) => Err(format!(
+            "is '{}', and has to begin with '/' or '~/'",
+            path.display()
+        )),
+    }
+}
+
+/// A place that the environment can move, since the configuration does not name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unnamed {
+    /// The table that the key is of.
+    pub table: &'static str,
+    /// The key.
+    pub key: &'static str,
+    /// Its name in Holdpoint's folder.
+    pub name: &'static str,
+    /// Where it is by the environment of this process.
+    pub now: Result<PathBuf, NoFolder>,
+}
+
+impl Unnamed {
+    /// The whole key.
+    pub(crate) fn whole_key(&self) -> String {
+        format!("{}.{}", self.table, self.key)
+    }
+}
+
+/// Every such place, whether it counts or not, as it is where nothing is configured.
+pub(crate) fn places() -> [Unnamed; 6] {
+    let place = |table, key, folder: Result<PathBuf, NoFolder>, name| Unnamed {
+        table,
+        key,
+        name,
+        now: folder.map(|folder| folder.join(name)),
+    };
+    [
+        place("zerto", "directory", state(), "zerto"),
+        place("policy", "store", data(), "policies"),
+        place("log", "path", state(), "decisions.log"),
+        place("session", "directory", state(), "sessions"),
+        place("record", "directory", state(), "records"),
+        place("receipts", "directory", state(), "receipts"),
+    ]
+}
+
+impl Config {
+    /// The places that count here and that the environment decides on.
+    pub(crate) fn unnamed(&self) -> Vec<Unnamed> {
+        let is_left = |place: &Unnamed| match place.table {
+            "zerto" => self.zerto.directory.is_none(),
+            "policy" => self.policy.path.is_none() && self.policy.store.is_none(),
+            "log" => self.log.path.is_none(),
+            "session" => self.session.enabled() && self.session.directory.is_none(),
+            "record" => self.record.enabled && self.record.directory.is_none(),
+            _ => self.receipts.mode != Mode::Off && self.receipts.directory.is_none(),
+        };
+        places().into_iter().filter(is_left).collect()
+    }
+
+    /// Refuses a place that a relative variable would decide on: it would lie wherever the agent works.
+    pub(super) fn check_unnamed(&self) -> Result<(), ConfigError> {
+        for place in self.unnamed() {
+            if let Err(cause @ NoFolder::Relative(..)) = &place.now {
+                return Err(cause.of_key(&place.whole_key()));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_folder_is_the_databases_and_a_relative_path_is_refused() {
+        let home = private::home_by_database().unwrap();
+        assert_eq!(resolved(Path::new("~/log")), Ok(home.join("log")));
+        assert_eq!(resolved(Path::new("/log")), Ok(PathBuf::from("/log")));
+        for relative in ["log", "./log", "~other/log", "..", ""] {
+            let cause = resolved(Path::new(relative)).unwrap_err();
+            assert!(cause.contains("has to begin with '/'"), "{cause}");
+        }
+    }
+}
