@@ -321,19 +321,19 @@ fn the_machines_deadline_counts_before_a_users_file_is_read() {
 fn a_policy_store_that_only_root_can_enter_is_found_by_root_and_by_others() {
     let world = World::with_zvm("[[vpgs]]\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]");
     let script = format!(
-        "cp {HOLDPOINT} /etc/program; cp {ca} /etc/ca.pem; chmod 644 /etc/ca.pem; mkdir -m 777 /var/lib/nobody\n\
-         /etc/program init --level managed --url {url} --username admin --secret-file {password} --ca-file /etc/ca.pem\n\
+        "cp {ca} /etc/ca.pem; chmod 644 /etc/ca.pem; mkdir -m 777 /var/lib/nobody\n\
+         {PROGRAM} init --level managed --url {url} --username admin --secret-file {password} --ca-file /etc/ca.pem\n\
          echo \"== config\"; cat /etc/holdpoint/config.toml; echo \"==\"\n\
          as_nobody() {{ cd /; HOME=/var/lib/nobody setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"; }}\n\
          mkdir -m 755 /var/lib/holdpoint; mkdir -m 755 /var/lib/holdpoint/policies\n\
-         echo \"== open root\"; /etc/program doctor --json --offline || true; echo \"==\"\n\
-         echo \"== open user\"; as_nobody /etc/program doctor --json --offline || true; echo \"==\"\n\
+         echo \"== open root\"; {PROGRAM} doctor --json --offline || true; echo \"==\"\n\
+         echo \"== open user\"; as_nobody {PROGRAM} doctor --json --offline || true; echo \"==\"\n\
          chmod 700 /var/lib/holdpoint/policies\n\
-         echo \"== closed root\"; /etc/program doctor --json --offline || true; echo \"==\"\n\
-         echo \"== closed user\"; as_nobody /etc/program doctor --json --offline || true; echo \"==\"\n\
+         echo \"== closed root\"; {PROGRAM} doctor --json --offline || true; echo \"==\"\n\
+         echo \"== closed user\"; as_nobody {PROGRAM} doctor --json --offline || true; echo \"==\"\n\
          chmod 750 /etc/holdpoint\n\
-         echo \"== config root\"; /etc/program doctor --json --offline || true; echo \"==\"\n\
-         echo \"== config user\"; as_nobody /etc/program doctor --json --offline || true; echo \"==\"",
+         echo \"== config root\"; {PROGRAM} doctor --json --offline || true; echo \"==\"\n\
+         echo \"== config user\"; as_nobody {PROGRAM} doctor --json --offline || true; echo \"==\"",
         ca = world.path("ca.pem").display(),
         password = world.path("password").display(),
         url = world.sim.as_ref().unwrap().url(),
