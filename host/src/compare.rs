@@ -57,7 +57,8 @@ pub fn compare(config: &Config, ended: &Ended<'_>) -> Option<Deviation> {
         return None;
     }
     let arguments = Arguments::digest_of(ended.arguments);
-    let same_tool = last.tool == clean_line(&ended.tool, LONGEST_NAME) || ended.tool.starts_with(cut(&last.tool));
+    let same_tool =
+        last.tool == clean_line(&ended.tool, LONGEST_NAME) || ended.tool.starts_with(cut(&last.tool));
     let other_arguments = last.arguments.is_some_and(|decided| decided != arguments);
     let differ = |other: &Decided| {
         other.verdict != last.verdict
@@ -101,7 +102,10 @@ fn decisions(config: &Config, ended: &Ended<'_>) -> Option<(Vec<Decided>, bool)>
         .decisions
         .iter()
         .map(|decision| Decided {
-            arguments: decision.arguments.as_deref().and_then(|digest| digest.parse().ok()),
+            arguments: decision
+                .arguments
+                .as_deref()
+                .and_then(|digest| digest.parse().ok()),
             tool: decision.tool.clone(),
             verdict: decision.verdict.clone(),
             machines: bounded(decision.machines().into_iter()),
@@ -118,7 +122,9 @@ fn on_record(config: &Config, ended: &Ended<'_>) -> Option<Decided> {
     let name = |text: &str| Some(clean_line(text, 400)).filter(|text| !text.is_empty());
     let log = config.receipts.log().ok()?;
     let session = name(&ended.session_id);
-    let receipt = log.decision_of(session.as_deref(), &name(&ended.call_id)?).ok()??;
+    let receipt = log
+        .decision_of(session.as_deref(), &name(&ended.call_id)?)
+        .ok()??;
     let Body::Decision(call, decision) = receipt.body else {
         return None;
     };
@@ -134,6 +140,7 @@ fn on_record(config: &Config, ended: &Ended<'_>) -> Option<Decided> {
 /// taken for that, and the names are what a decision on these arguments would have put on record as its targets.
 fn machines(config: &Config, ended: &Ended<'_>) -> Vec<String> {
     let call = Call {
+        foreign: None,
         session_id: ended.session_id.clone(),
         call_id: ended.call_id.clone(),
         cwd: ended.origin.cwd.clone(),
@@ -166,7 +173,10 @@ pub fn in_words(deviation: &Deviation) -> String {
 /// What the model is told; nothing where nothing went another way than it was told to: a call that nobody decided on may
 /// come from a hook entry that is missing, which `doctor` finds.
 pub fn note(deviation: &Deviation) -> Option<String> {
-    let only_undecided = deviation.kinds.iter().all(|kind| *kind == DeviationKind::Undecided);
+    let only_undecided = deviation
+        .kinds
+        .iter()
+        .all(|kind| *kind == DeviationKind::Undecided);
     (!only_undecided).then(|| {
         format!(
             "Holdpoint: this call {}: {}. What was checked, and any checkpoint that was taken, is not of what ran. Something \

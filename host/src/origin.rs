@@ -16,7 +16,7 @@ const LONGEST_PATH: usize = 1_000;
 const MOST_READ: u64 = 1024 * 1024;
 
 /// What is known of where a call came from, safe to show and cut.
-pub fn of(origin: &Origin) -> Environment {
+pub(crate) fn of(origin: &Origin) -> Environment {
     let cut = |text: &Option<String>, longest| {
         let text = text.as_deref().map(|text| clean_line(text, longest));
         text.filter(|text| !text.is_empty())
@@ -77,7 +77,11 @@ mod tests {
         };
         let environment = of(&origin);
         let cwd = environment.cwd.unwrap();
-        assert!(cwd.starts_with("/\\u{1b}[31m\\u{202e}x") && cwd.len() < 1_010, "{}", cwd.len());
+        assert!(
+            cwd.starts_with("/\\u{1b}[31m\\u{202e}x") && cwd.len() < 1_010,
+            "{}",
+            cwd.len()
+        );
         assert_eq!(environment.agent_type, None);
         assert!(environment.user.is_some());
     }

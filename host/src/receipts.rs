@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use holdpoint_receipts::{
-    Appended, Arguments, Body, Checkpoint, Decision, Deviation, Environment, Event, Machine, Manner, Observation, Outcome, Policy,
-    Results, Stance, Verdict,
+    Appended, Arguments, Body, Checkpoint, Decision, Deviation, Environment, Event, Machine, Manner,
+    Observation, Outcome, Policy, Results, Stance, Verdict,
 };
 
 use crate::config::{Config, ConfigError, Mode, Receipts};
 use crate::event::{Call, Ended, How};
-use crate::origin;
 use crate::harness::claude_code;
 use crate::log::Entry;
+use crate::origin;
 use crate::policy::Identity;
 use crate::text::clean_line;
 use crate::verdict::{Fault, FaultKind};
@@ -123,7 +123,11 @@ pub fn observed(
     }
 }
 
-fn observe(settings: &Receipts, ended: &Ended<'_>, deviation: Option<&Deviation>) -> Result<Appended, String> {
+fn observe(
+    settings: &Receipts,
+    ended: &Ended<'_>,
+    deviation: Option<&Deviation>,
+) -> Result<Appended, String> {
     let tool = name(&ended.tool);
     let arguments = Arguments::of(&tool, ended.arguments, settings.arguments);
     let call = holdpoint_receipts::Call {

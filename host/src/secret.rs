@@ -79,12 +79,14 @@ fn from_file(path: &Path) -> Result<Secret, Error> {
         .map_err(|problem| Error::Unauthorized(format!("zerto.secret_file {} {problem}", path.display())))?;
     let bytes = read::read_opened(&file, &metadata, limit::SECRET).map(Zeroizing::new);
     // PowerShell 5.1 and Notepad begin a file with a byte order mark, which is no part of the secret.
-    let text = decoded(&bytes.map_err(unreadable)?).map(Zeroizing::new).ok_or_else(|| {
-        Error::Unauthorized(format!(
-            "zerto.secret_file {} is not a text in UTF-8 or UTF-16; save it as UTF-8",
-            path.display()
-        ))
-    })?;
+    let text = decoded(&bytes.map_err(unreadable)?)
+        .map(Zeroizing::new)
+        .ok_or_else(|| {
+            Error::Unauthorized(format!(
+                "zerto.secret_file {} is not a text in UTF-8 or UTF-16; save it as UTF-8",
+                path.display()
+            ))
+        })?;
     Ok(without_line_end(&text))
 }
 

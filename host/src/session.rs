@@ -17,7 +17,7 @@ use crate::verdict::{Fault, FaultKind};
 ///
 /// A fault where the tally cannot be kept.
 pub fn observe(config: &config::Config, event: &[u8]) -> Result<Option<String>, Fault> {
-    let durable = config.policy.session_ask_level.is_some();
+    let durable = config.policy.asks_by_session();
     let config = &config.session;
     if !config.enabled() {
         return Ok(None);

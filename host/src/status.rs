@@ -92,8 +92,12 @@ pub struct Narrow {
 
 impl Narrow {
     fn wants(&self, decision: &Decision) -> bool {
-        let reads = decision.verdict == "pass" && decision.targets.is_empty() && decision.checkpoints.is_empty();
-        self.tool.as_ref().is_none_or(|tool| is_tool(&decision.tool, tool)) && !(self.changes && reads)
+        let reads =
+            decision.verdict == "pass" && decision.targets.is_empty() && decision.checkpoints.is_empty();
+        self.tool
+            .as_ref()
+            .is_none_or(|tool| is_tool(&decision.tool, tool))
+            && !(self.changes && reads)
     }
 }
 
@@ -132,7 +136,9 @@ impl Status {
         if let Some(mut decisions) = log.and_then(|log| Backwards::of(&log, FAR_ENOUGH).ok()) {
             let now: UtcTime = SystemTime::now().into();
             let day = now.unix().saturating_sub(DAY.as_secs());
-            let since = narrow.since.map_or(day, |since| since.unix_millis().div_ceil(1_000));
+            let since = narrow
+                .since
+                .map_or(day, |since| since.unix_millis().div_ceil(1_000));
             status.read(&mut decisions, since, narrow);
             status.since = narrow.since.map(|since| since.to_string());
             status.cut = decisions.is_cut();
@@ -240,7 +246,10 @@ impl Status {
             );
         }
         if !self.checkpoints.is_empty() {
-            let since = self.since.as_ref().map(|since| format!("Checkpoints since {since}"));
+            let since = self
+                .since
+                .as_ref()
+                .map(|since| format!("Checkpoints since {since}"));
             section(
                 &mut text,
                 since.as_deref().unwrap_or("Checkpoints of the last 24 hours"),
@@ -313,7 +322,9 @@ impl Shown {
             verdict: clean_line(&decision.verdict, 20),
             fault: decision.fault.map(|fault| clean_line(&fault, 40)),
             why: decision.why.map(|why| clean_line(&why, 400)),
-            deviation: decision.deviation.map(|deviation| clean_line(&deviation.words(), 400)),
+            deviation: decision
+                .deviation
+                .map(|deviation| clean_line(&deviation.words(), 400)),
         }
     }
 }

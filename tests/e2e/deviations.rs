@@ -44,7 +44,10 @@ fn with_receipts(world: World) -> World {
 /// The lines of the log about ends of calls.
 fn deviations(world: &World) -> Vec<Value> {
     let lines = world.log();
-    lines.into_iter().filter(|line| !line["deviation"].is_null()).collect()
+    lines
+        .into_iter()
+        .filter(|line| !line["deviation"].is_null())
+        .collect()
 }
 
 fn kinds(line: &Value) -> Vec<&str> {
@@ -55,10 +58,16 @@ fn kinds(line: &Value) -> Vec<&str> {
 /// The model is told this, at this event.
 #[track_caller]
 fn assert_told(outcome: &Outcome, event: &str, words: &[&str]) {
-    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)), "{outcome:?}");
+    assert_eq!(
+        (outcome.stderr.as_str(), outcome.code),
+        ("", Some(0)),
+        "{outcome:?}"
+    );
     let answer: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(answer["hookSpecificOutput"]["hookEventName"], event);
-    let told = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    let told = answer["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap();
     for word in words {
         assert!(told.contains(word), "{word}: {told}");
     }
@@ -67,12 +76,22 @@ fn assert_told(outcome: &Outcome, event: &str, words: &[&str]) {
 #[test]
 fn arguments_that_were_changed_after_the_decision_are_told_with_and_without_receipts() {
     for receipts in [false, true] {
-        for (name, end) in [("PostToolUse", ended as fn(&Value) -> Value), ("PostToolUseFailure", failed)] {
+        for (name, end) in [
+            ("PostToolUse", ended as fn(&Value) -> Value),
+            ("PostToolUseFailure", failed),
+        ] {
             let world = World::with_zvm(TWO);
             let world = if receipts { with_receipts(world) } else { world };
-            assert_eq!(world.hook(HOLDPOINT, &power_off("jp-ubuntu")).decision(), "context");
+            assert_eq!(
+                world.hook(HOLDPOINT, &power_off("jp-ubuntu")).decision(),
+                "context"
+            );
             let outcome = world.hook(HOLDPOINT, &end(&power_off("web01")));
-            assert_told(&outcome, name, &["ran with other arguments", "checked jp-ubuntu, ran on web01"]);
+            assert_told(
+                &outcome,
+                name,
+                &["ran with other arguments", "checked jp-ubuntu, ran on web01"],
+            );
             let lines = deviations(&world);
             assert_eq!(lines.len(), 1, "{lines:?}");
             assert_eq!(kinds(&lines[0]), ["other_arguments"]);
@@ -97,13 +116,17 @@ fn a_deviation_stands_in_front_everywhere_and_verify_ends_with_a_code_of_its_own
     for what in ["jp-ubuntu", "web01", "toolu_00000001abcdefgh"] {
         let shown = verb(&world, &["show", what]).stdout;
         let first = shown.lines().next().unwrap();
-        assert!(first.starts_with("ATTENTION") && first.contains("checked jp-ubuntu, ran on web01"), "{shown}");
+        assert!(
+            first.starts_with("ATTENTION") && first.contains("checked jp-ubuntu, ran on web01"),
+            "{shown}"
+        );
     }
     let verified = verb(&world, &["verify"]);
     assert_eq!(verified.code, Some(6), "{verified:?}");
     assert!(verified.stdout.contains("integrity     PASS"), "{verified:?}");
     assert!(
-        verified.stdout.contains("as decided    FAIL") && verified.stdout.contains("checked jp-ubuntu, ran on web01"),
+        verified.stdout.contains("as decided    FAIL")
+            && verified.stdout.contains("checked jp-ubuntu, ran on web01"),
         "{verified:?}"
     );
     let page = world.path("page.html");
@@ -165,8 +188,14 @@ fn captured_calls_of_the_real_client_deviate_in_nothing() {
     let world = with_receipts(World::without_zvm());
     let mut ends = 0;
     for (before, after) in [
-        ("PreToolUse.mcp-run_command.json", "PostToolUse.mcp-run_command.json"),
-        ("PreToolUse.mcp-run_command.1.json", "PostToolUse.mcp-run_command.1.json"),
+        (
+            "PreToolUse.mcp-run_command.json",
+            "PostToolUse.mcp-run_command.json",
+        ),
+        (
+            "PreToolUse.mcp-run_command.1.json",
+            "PostToolUse.mcp-run_command.1.json",
+        ),
         ("PreToolUse.Bash.1.json", "PostToolUse.Bash.json"),
         ("PreToolUse.Bash.json", "PostToolUseFailure.Bash.json"),
     ] {
@@ -185,7 +214,10 @@ fn captured_calls_of_the_real_client_deviate_in_nothing() {
     assert_eq!(deviations(&world), [] as [Value; 0]);
     let verified = verb(&world, &["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
-    assert!(verified.stdout.contains(&format!("{ends} ends of calls")), "{verified:?}");
+    assert!(
+        verified.stdout.contains(&format!("{ends} ends of calls")),
+        "{verified:?}"
+    );
 }
 
 #[test]
@@ -195,7 +227,11 @@ fn a_call_that_was_denied_or_never_decided_or_decided_twice_is_told_when_it_ran(
         let world = if receipts { with_receipts(world) } else { world };
         assert_denies(&world.hook(HOLDPOINT, &power_off("jp-ubuntu")), "zerto.url");
         let outcome = world.hook(HOLDPOINT, &ended(&power_off("jp-ubuntu")));
-        assert_told(&outcome, "PostToolUse", &["ran although denied", "ran on jp-ubuntu"]);
+        assert_told(
+            &outcome,
+            "PostToolUse",
+            &["ran although denied", "ran on jp-ubuntu"],
+        );
 
         // No decision: the log has it, and the model is told nothing.
         let mut never = ended(&power_off("web01"));
@@ -212,7 +248,11 @@ fn a_call_that_was_denied_or_never_decided_or_decided_twice_is_told_when_it_ran(
         assert_silent(&world.hook(HOLDPOINT, &ended(&twice)));
         twice["tool_input"] = json!({ "a": 2 });
         world.hook(HOLDPOINT, &twice);
-        assert_told(&world.hook(HOLDPOINT, &ended(&twice)), "PostToolUse", &["decided more than once"]);
+        assert_told(
+            &world.hook(HOLDPOINT, &ended(&twice)),
+            "PostToolUse",
+            &["decided more than once"],
+        );
 
         let lines = deviations(&world);
         let all: Vec<_> = lines.iter().map(kinds).collect();
@@ -221,7 +261,11 @@ fn a_call_that_was_denied_or_never_decided_or_decided_twice_is_told_when_it_ran(
         if receipts {
             let verified = verb(&world, &["verify"]);
             assert_eq!(verified.code, Some(6));
-            for words in ["ran although denied", "ran without a decision", "decided more than once"] {
+            for words in [
+                "ran although denied",
+                "ran without a decision",
+                "decided more than once",
+            ] {
                 assert!(verified.stdout.contains(words), "{words}: {verified:?}");
             }
         }
@@ -248,12 +292,20 @@ fn the_log_and_receipts_say_where_a_call_came_from_and_which_zvm_was_asked() {
     let calls: Vec<Value> = serde_json::from_str(&verb(&world, &["list", "--json"]).stdout).unwrap();
     for environment in [&line["environment"], &calls[0]["environment"]] {
         let cwd = environment["cwd"].as_str().unwrap();
-        assert!(cwd.starts_with("/home/\\u{1b}[31mx") && cwd.len() < 1_100, "{}", cwd.len());
+        assert!(
+            cwd.starts_with("/home/\\u{1b}[31mx") && cwd.len() < 1_100,
+            "{}",
+            cwd.len()
+        );
         assert_eq!(environment["transcript"], "/home/dev/t\\u{202e}.jsonl");
         assert_eq!(environment["agent_id"], "agent-7");
         assert_eq!(environment["agent_type"], "Explore");
         assert!(environment["user"].as_str().is_some_and(|user| !user.is_empty()));
-        assert!(environment["host_name"].as_str().is_some_and(|name| !name.is_empty()));
+        assert!(
+            environment["host_name"]
+                .as_str()
+                .is_some_and(|name| !name.is_empty())
+        );
     }
     let facts = &calls[0]["decision"]["facts"]["zvm"];
     assert_eq!(&line["zvm"], facts);
@@ -291,13 +343,15 @@ fn show_finds_a_call_by_all_that_a_person_has_of_it() {
         "#1",
         "jp-ubuntu",
     ] {
-        let shown: Vec<Value> = serde_json::from_str(&verb(&world, &["show", name, "--json"]).stdout).unwrap();
+        let shown: Vec<Value> =
+            serde_json::from_str(&verb(&world, &["show", name, "--json"]).stdout).unwrap();
         assert_eq!(shown.len(), 1, "{name}");
         assert_eq!(shown[0]["call"], calls[0]["call"], "{name}");
     }
     let session = calls[0]["session"].as_str().unwrap().to_owned();
     for name in [session.as_str(), &session[..8]] {
-        let shown: Vec<Value> = serde_json::from_str(&verb(&world, &["show", name, "--json"]).stdout).unwrap();
+        let shown: Vec<Value> =
+            serde_json::from_str(&verb(&world, &["show", name, "--json"]).stdout).unwrap();
         assert_eq!(shown.len(), 2, "{name}");
     }
     // Another session whose tags look the same.
@@ -336,7 +390,10 @@ fn lists_are_narrowed_by_time_tool_change_and_number() {
     assert_eq!(count(&["--limit", "1"]), 1);
     assert!(verb(&world, &["list", "--limit", "1"]).stdout.contains("web01"));
     let wrong = verb(&world, &["list", "--since", "yesterday"]);
-    assert!(wrong.code == Some(2) && wrong.stderr.contains("2h, 3d"), "{wrong:?}");
+    assert!(
+        wrong.code == Some(2) && wrong.stderr.contains("2h, 3d"),
+        "{wrong:?}"
+    );
     let file = world.path("out.jsonl");
     let narrowed = verb(&world, &["export", file.to_str().unwrap(), "--changes"]);
     assert!(narrowed.code == Some(3) && !file.exists(), "{narrowed:?}");
@@ -361,7 +418,10 @@ fn an_archive_and_the_log_behind_it_verify_together_and_the_log_alone_begins_at_
     let archive = world.path("old.jsonl");
     let archive = archive.to_str().unwrap();
     let none = verb(&world, &["archive", archive, "--before", "1h"]);
-    assert!(none.code == Some(3) && none.stderr.contains("nothing to archive"), "{none:?}");
+    assert!(
+        none.code == Some(3) && none.stderr.contains("nothing to archive"),
+        "{none:?}"
+    );
     let done = verb(&world, &["archive", archive]);
     assert_eq!(done.code, Some(0), "{done:?}");
     for number in 3..5 {
@@ -376,13 +436,23 @@ fn an_archive_and_the_log_behind_it_verify_together_and_the_log_alone_begins_at_
     );
     let together = verb(&world, &["verify", "--archive", archive, "--json"]);
     let report: Value = serde_json::from_str(&together.stdout).unwrap();
-    assert_eq!((&report["first"], &report["last"]), (&json!(1), &json!(6)), "{report}");
+    assert_eq!(
+        (&report["first"], &report["last"]),
+        (&json!(1), &json!(6)),
+        "{report}"
+    );
     assert_eq!(report["integrity"]["outcome"], "pass");
     assert!(!together.stdout.contains("base"), "{report}");
     let only = verb(&world, &["verify", archive]);
-    assert!(only.code == Some(0) && only.stdout.contains("3 receipts"), "{only:?}");
+    assert!(
+        only.code == Some(0) && only.stdout.contains("3 receipts"),
+        "{only:?}"
+    );
     let listed = verb(&world, &["list", "--archive", archive]).stdout;
     assert_eq!(listed.lines().count(), 5, "{listed}");
     let again = verb(&world, &["archive", archive]);
-    assert!(again.code == Some(3) && again.stderr.contains("is there already"), "{again:?}");
+    assert!(
+        again.code == Some(3) && again.stderr.contains("is there already"),
+        "{again:?}"
+    );
 }

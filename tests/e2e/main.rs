@@ -32,10 +32,10 @@ mod deviations;
 #[cfg(unix)]
 mod doctor;
 mod events;
-#[cfg(target_os = "linux")]
-mod following;
 #[cfg(unix)]
 mod evidence;
+#[cfg(target_os = "linux")]
+mod following;
 #[cfg(unix)]
 mod guests;
 #[cfg(unix)]

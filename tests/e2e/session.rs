@@ -56,7 +56,10 @@ fn assert_tells(outcome: &Outcome, event: &str, words: &str) {
 /// The log without the lines that say that nobody decided on a call: here only their ends are heard of.
 fn logged(world: &World) -> Vec<Value> {
     let lines = world.log();
-    lines.into_iter().filter(|line| line["deviation"].is_null()).collect()
+    lines
+        .into_iter()
+        .filter(|line| line["deviation"].is_null())
+        .collect()
 }
 
 /// Counts so many calls, numbered from `first` on.

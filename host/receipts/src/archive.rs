@@ -89,7 +89,9 @@ impl Log {
         let mut count = 0;
         for segment in &segments {
             // A file that a writer began and did not get to write into.
-            let Some(receipt) = last_of(&segment.path)? else { break };
+            let Some(receipt) = last_of(&segment.path)? else {
+                break;
+            };
             if before.is_some_and(|before| receipt.issued_at >= before) {
                 break;
             }
@@ -101,7 +103,10 @@ impl Log {
                 Some(before) => format!("no file of them ends before {before}, and files are moved whole"),
                 None => "there are no receipts but the base of the last archive".to_owned(),
             };
-            LogError::Archive(format!("nothing to archive from {}: {why}", self.directory.display()))
+            LogError::Archive(format!(
+                "nothing to archive from {}: {why}",
+                self.directory.display()
+            ))
         };
         let last = last.ok_or_else(nothing)?;
         let only_a_base = matches!(last.body, Body::Event(Event::Archived { .. }))
@@ -160,7 +165,10 @@ impl Log {
                 if *through == last.seq && *digest == last.digest)
         };
         let source = files::Source::open(&self.directory)?;
-        let has_base = source.receipts().filter_map(Result::ok).any(|receipt| wanted(&receipt));
+        let has_base = source
+            .receipts()
+            .filter_map(Result::ok)
+            .any(|receipt| wanted(&receipt));
         if !has_base || self.archived_files(last.seq)?.is_empty() {
             return Err(foreign());
         }

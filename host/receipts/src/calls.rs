@@ -103,10 +103,12 @@ impl CallRecord {
 
     /// What was seen of it, oldest first.
     fn observed(&self) -> impl Iterator<Item = (&Call, &Observation)> {
-        self.observations.iter().filter_map(|receipt| match &receipt.body {
-            Body::Observation(call, observation) => Some((call, observation)),
-            _ => None,
-        })
+        self.observations
+            .iter()
+            .filter_map(|receipt| match &receipt.body {
+                Body::Observation(call, observation) => Some((call, observation)),
+                _ => None,
+            })
     }
 
     /// How what ran differs from what was decided, as the hook found it at the call's end and as the receipts by
@@ -118,7 +120,11 @@ impl CallRecord {
                 all.kinds.extend(&found.kinds);
                 all.decided = all.decided.or(found.decided);
                 for (names, more) in [(&mut all.checked, &found.checked), (&mut all.ran, &found.ran)] {
-                    let new: Vec<_> = more.iter().filter(|name| !names.contains(name)).cloned().collect();
+                    let new: Vec<_> = more
+                        .iter()
+                        .filter(|name| !names.contains(name))
+                        .cloned()
+                        .collect();
                     names.extend(new);
                 }
             }
@@ -193,13 +199,14 @@ impl CallRecord {
         let is_it = |name: &str| name.eq_ignore_ascii_case(vm);
         let ran = self.observed().filter_map(|(_, seen)| seen.deviation.as_ref());
         let ran_on = ran.flat_map(|deviation| &deviation.ran).any(|name| is_it(name));
-        ran_on || self.decided().is_some_and(|decision| {
-            decision.targets.iter().any(|target| is_it(target))
-                || decision
-                    .machines
-                    .iter()
-                    .any(|machine| is_it(&machine.name) || is_it(&machine.vm))
-        })
+        ran_on
+            || self.decided().is_some_and(|decision| {
+                decision.targets.iter().any(|target| is_it(target))
+                    || decision
+                        .machines
+                        .iter()
+                        .any(|machine| is_it(&machine.name) || is_it(&machine.vm))
+            })
     }
 }
 
@@ -227,7 +234,11 @@ pub fn is_tool(tool: &str, wanted: &str) -> bool {
     let (tool, wanted) = (tool.to_lowercase(), wanted.to_lowercase());
     let short = tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
     let tagged = short.map(|(server, name)| format!("{server}/{name}"));
-    let names = [Some(tool.as_str()), tagged.as_deref(), short.map(|(_, name)| name)];
+    let names = [
+        Some(tool.as_str()),
+        tagged.as_deref(),
+        short.map(|(_, name)| name),
+    ];
     names.into_iter().flatten().any(|name| fits(name, &wanted))
 }
 
@@ -256,7 +267,10 @@ impl Filter {
             .as_ref()
             .is_none_or(|wanted| session.as_ref() == Some(wanted))
             && self.vm.as_ref().is_none_or(|vm| call.names(vm))
-            && self.tool.as_ref().is_none_or(|tool| is_tool(&call.call().tool, tool))
+            && self
+                .tool
+                .as_ref()
+                .is_none_or(|tool| is_tool(&call.call().tool, tool))
             && self
                 .verdict
                 .is_none_or(|verdict| call.decided().is_some_and(|decided| decided.verdict == verdict))
@@ -357,7 +371,16 @@ mod tests {
     #[test]
     fn a_tool_goes_by_three_names_and_by_patterns() {
         let tool = "mcp__esxi__powerOff";
-        for wanted in [tool, "esxi/poweroff", "powerOff", "power*", "*off", "esxi/*", "mcp__*__p*f", "*"] {
+        for wanted in [
+            tool,
+            "esxi/poweroff",
+            "powerOff",
+            "power*",
+            "*off",
+            "esxi/*",
+            "mcp__*__p*f",
+            "*",
+        ] {
             assert!(is_tool(tool, wanted), "{wanted}");
         }
         for wanted in ["esxi", "power", "off*", "esxi/", "powerOffx", "*z*", "p*ff*ff"] {

@@ -167,7 +167,9 @@ impl Source {
         let mut source = Self::open(path)?;
         let mut before = Vec::new();
         for archive in archives {
-            let length = fs::metadata(archive).map_err(LogError::file(archive, "read"))?.len();
+            let length = fs::metadata(archive)
+                .map_err(LogError::file(archive, "read"))?
+                .len();
             let piece = (archive.clone(), length);
             let mut lines = Reader {
                 rest: vec![piece.clone()].into_iter(),

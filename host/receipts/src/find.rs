@@ -73,7 +73,11 @@ impl Calls {
         }
         let mut candidates: Vec<String> = by_digest.iter().map(digest_line).collect();
         for (meaning, calls) in &named {
-            candidates.extend(calls.iter().map(|call| format!("{}: {}", meaning.words(), line(call))));
+            candidates.extend(
+                calls
+                    .iter()
+                    .map(|call| format!("{}: {}", meaning.words(), line(call))),
+            );
         }
         if candidates.is_empty() {
             return Err(LogError::NotFound(format!(
@@ -103,7 +107,9 @@ impl Calls {
             .filter(|call| call.decision.iter().chain(&call.observations).any(is_it))
             .map(|call| Found::Call(call.clone()));
         let events = self.events.iter().filter(|event| is_it(event));
-        calls.chain(events.map(|event| Found::Event(event.clone()))).collect()
+        calls
+            .chain(events.map(|event| Found::Event(event.clone())))
+            .collect()
     }
 }
 
@@ -115,12 +121,18 @@ fn meanings(call: &CallRecord, name: &str) -> Vec<As> {
     let session = about.session.as_deref().unwrap_or_default();
     let is_tag = |tag: &str| is_it(tag) || nonce(tag).is_some_and(is_it);
     let is_group = checkpoints.iter().any(|seen| is_it(&seen.vpg))
-        || call.machines().iter().any(|vm| is_it(&vm.vpg) || is_it(&vm.vpg_name));
+        || call
+            .machines()
+            .iter()
+            .any(|vm| is_it(&vm.vpg) || is_it(&vm.vpg_name));
     let beginning = session.get(..OF_A_SESSION);
     [
         (about.id.as_deref().is_some_and(is_it), As::Call),
         (
-            checkpoints.iter().filter_map(|seen| seen.tag.as_deref()).any(is_tag),
+            checkpoints
+                .iter()
+                .filter_map(|seen| seen.tag.as_deref())
+                .any(is_tag),
             As::Tag,
         ),
         (checkpoints.iter().any(|seen| is_it(&seen.id)), As::Checkpoint),
@@ -181,7 +193,10 @@ fn digest_line(found: &Found) -> String {
 }
 
 fn ambiguous(name: &str, candidates: &[String]) -> LogError {
-    let mut text = format!("'{name}' may be any of {}; give a number (#N) or more of it:", candidates.len());
+    let mut text = format!(
+        "'{name}' may be any of {}; give a number (#N) or more of it:",
+        candidates.len()
+    );
     for candidate in candidates.iter().take(MOST_LISTED) {
         text.push_str(&format!("\n  {candidate}"));
     }

@@ -38,17 +38,17 @@ extern crate self as holdpoint_receipts;
 #[path = "../tests/support/bodies.rs"]
 mod test_bodies;
 
+pub use crate::archive::Archived;
 pub use crate::body::{
     Body, Call, Checkpoint, Decision, Deviation, DeviationKind, Environment, Event, Machine, Observation,
     Outcome, Policy, Stance, Verdict, Zvm,
 };
 pub use crate::bound::{Arguments, Form, Results};
-pub use crate::archive::Archived;
 pub use crate::calls::{CallRecord, Calls, Ending, Filter, is_tool};
-pub use crate::find::Found;
 pub use crate::envelope::{LARGEST_RECEIPT, Receipt, Signature};
 pub use crate::error::{LogError, ReceiptError};
 pub use crate::files::{Line, Reader, Source};
+pub use crate::find::Found;
 pub use crate::keyset::{Key, KeySet, KeyStatus};
 pub use crate::log::{Appended, Log, Manner};
 pub use crate::moment::{Moment, NotAMoment};

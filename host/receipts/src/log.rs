@@ -285,7 +285,12 @@ impl<'a> Tail<'a> {
     }
 
     /// Adds the next receipt's line.
-    pub(crate) fn sign(&mut self, body: &Body, key: &KeyPair, lines: &mut Vec<u8>) -> Result<Digest, LogError> {
+    pub(crate) fn sign(
+        &mut self,
+        body: &Body,
+        key: &KeyPair,
+        lines: &mut Vec<u8>,
+    ) -> Result<Digest, LogError> {
         let id = key.public().id().to_string();
         let issuer = self.issuer.get_or_insert_with(|| format!("holdpoint:{id}"));
         let place = Place {

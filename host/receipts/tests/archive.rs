@@ -26,7 +26,10 @@ fn together(log: &Log, archives: &[PathBuf]) -> Report {
 
 fn digests(log: &Log, archives: &[PathBuf]) -> Vec<String> {
     let source = Source::with_archives(&log.directory, archives).unwrap();
-    source.receipts().map(|receipt| receipt.unwrap().digest.hex()).collect()
+    source
+        .receipts()
+        .map(|receipt| receipt.unwrap().digest.hex())
+        .collect()
 }
 
 fn fill(log: &Log, count: usize) -> Vec<String> {
@@ -66,15 +69,23 @@ fn the_log_goes_on_from_a_signed_base() {
     assert_eq!((archived.through, archived.digest.hex()), (3, made[2].clone()));
     assert!(archived.keys.exists());
     let line = lines(&log).remove(0);
-    assert!(line.contains("holdpoint:archived") && line.contains(&made[2]), "{line}");
+    assert!(
+        line.contains("holdpoint:archived") && line.contains(&made[2]),
+        "{line}"
+    );
     let alone = together(&log, &[]);
     assert_eq!(alone.integrity.outcome, Checked::Pass);
     assert_eq!(alone.completeness.outcome, Checked::NotChecked);
-    assert!(alone.completeness.found[0].contains("begins at a base"), "{alone:?}");
+    assert!(
+        alone.completeness.found[0].contains("begins at a base"),
+        "{alone:?}"
+    );
     assert_eq!(log.standing().end.unwrap().broken, None);
     assert_whole(&log, std::slice::from_ref(&file), &made);
     // There is only the base.
-    let nothing = log.archive(&home.path().join("more.jsonl"), None, WAIT).unwrap_err();
+    let nothing = log
+        .archive(&home.path().join("more.jsonl"), None, WAIT)
+        .unwrap_err();
     assert!(nothing.to_string().contains("nothing to archive"), "{nothing}");
 }
 
@@ -112,7 +123,10 @@ fn files_are_moved_whole_and_only_where_all_in_them_is_old() {
     // The base stands at the end, and lets the log begin with the third.
     let alone = together(&log, &[]);
     assert_eq!((alone.first, alone.integrity.outcome), (Some(3), Checked::Pass));
-    assert!(alone.completeness.found[0].contains("begins at a base"), "{alone:?}");
+    assert!(
+        alone.completeness.found[0].contains("begins at a base"),
+        "{alone:?}"
+    );
     assert_whole(&log, &[file], &[made, later].concat());
     let taken = log.archive(&home.path().join("receipts/000000000099.jsonl"), None, WAIT);
     assert!(taken.unwrap_err().to_string().contains("choose another name"));
@@ -227,7 +241,10 @@ fn receipts_are_appended_by_others_while_archives_are_made() {
             })
             .collect();
         done.store(true, Ordering::Relaxed);
-        let made: Vec<_> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        let made: Vec<_> = writers
+            .into_iter()
+            .flat_map(|writer| writer.join().unwrap())
+            .collect();
         (made, archives)
     });
     assert_whole(&log, &archives, &[]);

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::file::FileError;
 use crate::transaction::{Readers, Transaction};
@@ -48,6 +49,15 @@ impl Copies {
     /// The mark of a file that was not there.
     fn mark(&self, target: &Path) -> PathBuf {
         self.folder.join(name(target) + "~absent")
+    }
+
+    /// Since when something is noted of a file: since we changed it for the first time.
+    pub fn since(&self, target: &Path) -> Option<SystemTime> {
+        let noted = [self.path(target), self.mark(target)];
+        let times = noted
+            .iter()
+            .filter_map(|path| fs::metadata(path).ok()?.modified().ok());
+        times.min()
     }
 
     /// What the file at the end of all links was before; none where nothing is known.

@@ -23,7 +23,18 @@ pub enum EditError {
         /// `object` or `list`.
         wanted: &'static str,
     },
+    /// The entry would not be known as ours again.
+    #[error(
+        "the program {0} is not named holdpoint, so doctor, status and uninstalling would not find its entry; rename it"
+    )]
+    OtherName(String),
+    /// One change called for the next without end: a fault of ours, which must not fill the memory.
+    #[error("the changes do not come to an end; please report this with the file")]
+    Endless,
 }
+
+/// More changes than any settings file needs: an entry for each event, and each of a user's own brought up to date.
+const MOST_CHANGES: usize = 10_000;
 
 /// The text with our entries in it, under every event of ours. Whatever else stands there stays, byte for byte; entries of
 /// ours are brought up to date where they are; a text that has them already is the same afterwards.
@@ -32,6 +43,15 @@ pub enum EditError {
 ///
 /// Where the text is no JSON, or has something else in the place of an object or a list.
 pub fn merge(text: &str, hook: &Hook) -> Result<String, EditError> {
+    let entry = Command {
+        command: hook.program.clone(),
+        args: Some(hook.args.clone()),
+        ..Command::default()
+    };
+    // Else each look at the text would find the entry missing again.
+    if !entry.is_ours() {
+        return Err(EditError::OtherName(hook.program.clone()));
+    }
     change(text, |text, root| missing(text, root, hook))
 }
 
@@ -91,7 +111,7 @@ fn change(
     } else {
         text.to_owned()
     };
-    loop {
+    for _ in 0..MOST_CHANGES {
         let readable = jsonc::readable(&text);
         let value = jsonc::parse(&readable).ok_or(EditError::NoJson)?;
         let Value::Object(root) = &value else {
@@ -102,6 +122,7 @@ fn change(
             Some(edits) => text = apply(&text, &edits),
         }
     }
+    Err(EditError::Endless)
 }
 
 fn shape(at: &str, wanted: &'static str) -> EditError {

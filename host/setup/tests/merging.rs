@@ -505,3 +505,16 @@ fn a_links_target_is_changed_and_keeps_its_mode() {
     assert_eq!(fs::read_to_string(&target).unwrap(), "{}");
     assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
 }
+
+/// It would be put in again at each look, without end.
+#[test]
+fn a_program_of_another_name_is_refused_at_once() {
+    for program in ["/etc/program", "/opt/holdpoint-2", "/usr/bin/env"] {
+        let hook = Hook {
+            program: program.into(),
+            ..hook()
+        };
+        let error = merge("{}", &hook).unwrap_err().to_string();
+        assert!(error.contains(program) && error.contains("holdpoint"), "{error}");
+    }
+}

@@ -59,9 +59,7 @@ enum Verb {
         place: Place,
     },
     /// Shows one call, or all of a machine, VPG, checkpoint or session, and the way back.
-    #[command(
-        after_help = "Examples:\n  holdpoint receipts show web01\n  holdpoint receipts show 69b7760c"
-    )]
+    #[command(after_help = "Examples:\n  holdpoint receipts show web01\n  holdpoint receipts show 69b7760c")]
     Show {
         /// A receipt's digest or its first digits, #NUMBER, a call's id, a checkpoint's id, tag or the eight digits in the
         /// tag, a VPG, a machine, or a session's id or the first eight characters of it.

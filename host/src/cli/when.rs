@@ -16,7 +16,8 @@ pub(super) fn when(text: &str) -> Result<Moment, String> {
             Moment::from_unix_millis(now.saturating_sub(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)))
         })
         .ok_or_else(|| {
-            "a time is a moment, like 2027-01-31T12:00:00Z, or how long ago it was: 30m, 2h, 3d, 1w".to_owned()
+            "a time is a moment, like 2027-01-31T12:00:00Z, or how long ago it was: 30m, 2h, 3d, 1w"
+                .to_owned()
         })
 }
 
@@ -75,7 +76,17 @@ mod tests {
         assert_eq!(when(moment).unwrap(), moment.parse().unwrap());
         // Longer ago than there is time is the beginning of it.
         assert_eq!(when("99999999999d").unwrap().unix_millis(), 0);
-        for wrong in ["", "h", "2", "2 h", "-2h", "2H", "2hours", "99999999999999999999d", "yesterday"] {
+        for wrong in [
+            "",
+            "h",
+            "2",
+            "2 h",
+            "-2h",
+            "2H",
+            "2hours",
+            "99999999999999999999d",
+            "yesterday",
+        ] {
             assert!(when(wrong).unwrap_err().contains("2h, 3d"), "{wrong}");
         }
     }

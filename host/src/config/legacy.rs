@@ -2,7 +2,7 @@
 //!
 //! Counts only where there is no configuration of ours at all: a project's settings file can set environment variables.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use holdpoint_common::read::limit;
 use serde_json::{Map, Value};
@@ -91,11 +91,9 @@ pub(super) fn fill(config: &mut Config) -> Result<(), ConfigError> {
         });
     }
     if let Some(path) = variable("ZERTO_HOOK_LOG") {
-        if !Path::new(&path).is_absolute() {
-            let cause = format!("is '{path}', and has to begin with '/'");
-            return Err(ConfigError::value("ZERTO_HOOK_LOG", cause));
-        }
-        config.log.path = Some(PathBuf::from(path));
+        let path = directories::resolved(Path::new(&path))
+            .map_err(|cause| ConfigError::value("ZERTO_HOOK_LOG", cause))?;
+        config.log.path = Some(path);
     }
     Ok(())
 }

@@ -174,11 +174,6 @@ impl Zerto {
         }
     }
 
-    /// Whether anything is shared or kept there.
-    pub(crate) fn uses_directory(&self) -> bool {
-        self.share_checkpoints() || self.keep_token()
-    }
-
     /// The longest wait for one checkpoint.
     pub fn longest_wait(&self) -> Duration {
         Duration::from_secs_f64(self.longest_wait_seconds.unwrap_or(300.0))

@@ -28,8 +28,7 @@ pub(super) fn judge(config: &Config) -> Vec<Finding> {
             "record.directory",
         ));
     }
-    if config.zerto.uses_directory()
-        && let Ok(directory) = config.zerto.directory()
+    if let Ok(directory) = config.zerto.directory()
         && let Some(why) = unusable(&directory).or_else(|| not_private(&directory))
     {
         findings.push(finding(

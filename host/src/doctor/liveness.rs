@@ -7,7 +7,6 @@ use std::time::SystemTime;
 
 use holdpoint_artifact::UtcTime;
 use holdpoint_setup::Event;
-use holdpoint_setup::file::backup_path;
 use holdpoint_setup::reading::{Fires, Level};
 
 use super::finding::{Finding, Severity};
@@ -17,6 +16,7 @@ use super::state::ago;
 use super::transcripts::{self, Call, Transcripts};
 use crate::config::Config;
 use crate::history::{Backwards, Decision};
+use crate::init;
 use crate::log::Log;
 
 /// How far back calls are looked at, in seconds: as long as the harness keeps transcripts, unless it is told otherwise.
@@ -165,12 +165,14 @@ fn modified(path: &Path) -> Option<UtcTime> {
     Some(fs::metadata(path).ok()?.modified().ok()?.into())
 }
 
-/// Since when an entry of ours has been in a settings file: the backup was made with the first one. A later change of
-/// anything in the file makes the file newer, and the entry not.
+/// Since when an entry of ours has been in a settings file: what the file was before was kept with the first one, by
+/// earlier versions beside it. A later change of anything in the file makes the file newer, and the entry not.
 fn installed(settings: &Path) -> Option<UtcTime> {
     let changed = modified(settings)?;
-    let backup = modified(&backup_path(settings));
-    Some(backup.map_or(changed, |backup| backup.min(changed)))
+    let target = fs::canonicalize(settings).ok()?;
+    let kept = init::copies_of(settings).since(&target).map(UtcTime::from);
+    let beside = modified(&settings.with_file_name("settings.json.before-holdpoint"));
+    [Some(changed), kept, beside].into_iter().flatten().min()
 }
 
 /// Judges what was gathered.

@@ -64,7 +64,7 @@ fn read_by_all(config: &Config, places: &Places) -> Vec<(&'static str, PathBuf)>
     paths.extend(
         config
             .policy
-            .catalogs()
+            .catalog_files()
             .iter()
             .map(|path| ("policy.catalogs", path.clone())),
     );

@@ -38,15 +38,6 @@ pub(super) fn files(project: &Path) -> Vec<PathBuf> {
     shared.chain([managed]).chain(user_file()).collect()
 }
 
-/// The files that name servers for a client that is started in the project.
-pub(super) fn files(project: &Path) -> Vec<PathBuf> {
-    let managed = holdpoint_setup::reading::managed_directory().join("managed-mcp.json");
-    [project.join(".mcp.json"), managed]
-        .into_iter()
-        .chain(user_file())
-        .collect()
-}
-
 /// What is configured for a client that is started in the project. Servers of plugins and of an organisation's are not seen.
 pub(super) fn configured(project: &Path) -> Vec<Server> {
     let mut found = Vec::new();

@@ -55,7 +55,6 @@ struct Wire<'a> {
     permission_mode: Option<&'a RawValue>,
     mcp_server: Option<&'a RawValue>,
     agent_id: Option<&'a RawValue>,
-    transcript_path: Option<&'a RawValue>,
     agent_type: Option<&'a RawValue>,
     // What only other harnesses send: see `foreign`.
     turn_id: Option<&'a RawValue>,

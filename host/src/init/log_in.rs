@@ -11,7 +11,7 @@ use super::document::Document;
 use super::questions::Questions;
 use super::zvm::{self, Typed};
 use super::{InitError, Report};
-use crate::config::{Config, LoginKind};
+use crate::config::{self, Config, LoginKind};
 use crate::terminal::Progress;
 use crate::{secret, zerto};
 

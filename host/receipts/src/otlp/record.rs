@@ -178,7 +178,11 @@ fn of_event(attributes: &mut Vec<Value>, event: &Event) {
             attributes.push(text("holdpoint.new_key", &public_key.id().to_string()));
         }
         Event::LineSetAside { file, .. } => attributes.push(text("holdpoint.set_aside", file)),
-        Event::Archived { through, digest, file } => {
+        Event::Archived {
+            through,
+            digest,
+            file,
+        } => {
             attributes.push(text("holdpoint.archive", file));
             attributes.push(number("holdpoint.archive.through", *through));
             attributes.push(text("holdpoint.archive.digest", &digest.to_string()));

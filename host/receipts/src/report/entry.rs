@@ -11,7 +11,14 @@ pub(super) fn of_call(html: &mut Html, call: &CallRecord, time: &str, names: &[S
     let verdict = call.decided().map(|decided| decided.verdict.word());
     let deviation = call.deviation();
     html.markup("<article")
-        .attribute("class", if deviation.is_some() { "deny" } else { verdict.unwrap_or("seen") })
+        .attribute(
+            "class",
+            if deviation.is_some() {
+                "deny"
+            } else {
+                verdict.unwrap_or("seen")
+            },
+        )
         .attribute("data-verdict", verdict.unwrap_or_default())
         .attribute("data-vms", numbers)
         .markup("><div class=\"head\"><time>")

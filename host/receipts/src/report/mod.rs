@@ -101,7 +101,12 @@ impl Page<'_> {
                 format!("{left_out} older entries are not shown; choose a time with --since and --until.");
             html.markup("<p>").text(&says).markup("</p>");
         }
-        let otherwise = self.calls.calls.iter().filter(|call| call.deviation().is_some()).count();
+        let otherwise = self
+            .calls
+            .calls
+            .iter()
+            .filter(|call| call.deviation().is_some())
+            .count();
         if otherwise > 0 {
             let says = format!("{otherwise} calls did not run as they were decided.");
             html.markup("<p><b>").text(&says).markup("</b></p>");

@@ -67,8 +67,10 @@ impl AsDecided {
         self.ended += 1;
         let decided = key(call).and_then(|key| self.open.get(&key));
         let deviation = observation.deviation.as_ref();
-        let mut kinds: Vec<DeviationKind> =
-            deviation.iter().flat_map(|found| found.kinds.iter().copied()).collect();
+        let mut kinds: Vec<DeviationKind> = deviation
+            .iter()
+            .flat_map(|found| found.kinds.iter().copied())
+            .collect();
         if let Some(open) = decided {
             kinds.extend(differences((&open.tool, open.arguments), open.verdict, call));
         }

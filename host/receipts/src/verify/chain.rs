@@ -151,7 +151,11 @@ impl<'a> Chain<'a> {
             Body::Event(Event::LineSetAside { file, .. }) => {
                 self.set_aside.insert(file.clone());
             }
-            Body::Event(Event::Archived { through, digest, file }) => {
+            Body::Event(Event::Archived {
+                through,
+                digest,
+                file,
+            }) => {
                 self.bases.archived.push((*through, *digest, file.clone()));
             }
             _ => {}

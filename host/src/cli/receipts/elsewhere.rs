@@ -16,9 +16,9 @@ use holdpoint_receipts::{Calls, Filter, Moment, Source, Trust, verify};
 use super::{Done, print};
 use crate::config::{Config, Mode};
 use crate::doctor::own;
-use crate::origin;
 use crate::exit::ExitCode;
 use crate::hook;
+use crate::origin;
 use crate::text::clean_line;
 
 /// The longest line that is told, in characters.
@@ -30,16 +30,17 @@ pub(super) fn send(source: &Source, url: &str, filter: &Filter) -> Done {
     let collector = Collector::new(url, headers.as_deref())?;
     let host = origin::host_name();
     let narrowed = filter.tool.is_some() || filter.changes || filter.limit.is_some();
-    let of_calls: Option<HashSet<Digest>> = narrowed
-        .then(|| Calls::read(source, filter))
-        .transpose()?
-        .map(|calls| {
-            let receipts = calls.calls.iter();
-            receipts
-                .flat_map(|call| call.decision.iter().chain(&call.observations))
-                .map(|receipt| receipt.digest)
-                .collect()
-        });
+    let of_calls: Option<HashSet<Digest>> =
+        narrowed
+            .then(|| Calls::read(source, filter))
+            .transpose()?
+            .map(|calls| {
+                let receipts = calls.calls.iter();
+                receipts
+                    .flat_map(|call| call.decision.iter().chain(&call.observations))
+                    .map(|receipt| receipt.digest)
+                    .collect()
+            });
     let sent = collector.send(source, host.as_deref(), |receipt| match &of_calls {
         Some(wanted) => wanted.contains(&receipt.digest),
         None => filter.since.is_none_or(|since| receipt.issued_at >= since),

@@ -40,7 +40,11 @@ pub(super) fn list(mut calls: Calls, wants_tests: bool, limit: Option<usize>, js
 
 fn for_people(calls: &Calls, tests: usize, terminal: &Terminal) -> String {
     let local = Local::system();
-    let when = if local.differs() { "UTC, LOCAL" } else { "WHEN (UTC)" };
+    let when = if local.differs() {
+        "UTC, LOCAL"
+    } else {
+        "WHEN (UTC)"
+    };
     let mut table = Table::new([
         "RECEIPT",
         when,
@@ -102,7 +106,13 @@ fn for_people(calls: &Calls, tests: usize, terminal: &Terminal) -> String {
 fn otherwise(calls: &Calls, terminal: &Terminal) -> String {
     let mut text = String::new();
     let mut more = 0;
-    for (at, call) in calls.calls.iter().rev().filter(|call| call.deviation().is_some()).enumerate() {
+    for (at, call) in calls
+        .calls
+        .iter()
+        .rev()
+        .filter(|call| call.deviation().is_some())
+        .enumerate()
+    {
         let Some(deviation) = call.deviation().filter(|_| at < MOST_OTHERWISE) else {
             more += 1;
             continue;
@@ -218,11 +228,16 @@ fn in_words(call: &CallRecord, terminal: &Terminal) -> String {
         }
     };
     if let Some(deviation) = call.deviation() {
-        say("ATTENTION", &format!("{}: {}", deviation.words(), deviation.machines()));
+        say(
+            "ATTENTION",
+            &format!("{}: {}", deviation.words(), deviation.machines()),
+        );
     }
     let receipt = call.receipt();
     say("receipt", &format!("#{} {}", receipt.seq, receipt.digest));
-    let local = Local::system().whole(receipt.issued_at).map(|local| format!(" ({local})"));
+    let local = Local::system()
+        .whole(receipt.issued_at)
+        .map(|local| format!(" ({local})"));
     let local = local.filter(|_| terminal.is_terminal()).unwrap_or_default();
     say("when", &format!("{}{local}", receipt.issued_at));
     say("tool", &about.tool);
@@ -232,7 +247,13 @@ fn in_words(call: &CallRecord, terminal: &Terminal) -> String {
         say(name, value);
     }
     say("arguments", &about.arguments.digest.to_string());
-    say("ran", &call.ran_arguments().map(|digest| digest.to_string()).unwrap_or_default());
+    say(
+        "ran",
+        &call
+            .ran_arguments()
+            .map(|digest| digest.to_string())
+            .unwrap_or_default(),
+    );
     match call.decided() {
         Some(decided) => {
             say("verdict", decided.verdict.word());

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{WireServer, evidence, field};
-use crate::event::{Ended, How, Origin, Server};
+use super::{evidence, field, server};
+use crate::event::{Ended, How, Origin};
 use crate::verdict::{Fault, FaultKind};
 
 #[derive(Deserialize)]
@@ -51,13 +51,7 @@ pub fn read_ended(bytes: &[u8]) -> Result<Option<Ended<'_>>, Fault> {
         session_id: field("session_id", wire.session_id)?.unwrap_or_default(),
         call_id: field("tool_use_id", wire.tool_use_id)?.unwrap_or_default(),
         tool: field("tool_name", wire.tool_name)?.unwrap_or_default(),
-        server: wire
-            .mcp_server
-            .and_then(|server| serde_json::from_str::<WireServer>(server.get()).ok())
-            .map(|server| Server {
-                name: server.name,
-                source: server.source,
-            }),
+        server: wire.mcp_server.and_then(|value| server(value).ok().flatten()),
         origin: Origin {
             cwd: evidence(wire.cwd),
             transcript: evidence(wire.transcript_path),
