@@ -15,5 +15,4 @@ mod settings;
 pub use self::installation::{File, Installation, State};
 pub use self::matcher::{Fires, check, matches};
 pub use self::places::{Content, Level, Places, Source, managed_directory};
-pub use self::plugins::hooks_of as plugin_hooks;
 pub use self::settings::{Drops, Entry, Other, Problem, Settings, Skipped, read, read_plugin};

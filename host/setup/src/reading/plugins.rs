@@ -10,7 +10,7 @@ use super::places::{Content, Level, Source, source};
 use crate::json::{self, Limits};
 
 /// The hooks of a plugin that lies in a folder: those of `hooks/hooks.json`, and what its manifest says beside them.
-pub fn hooks_of(folder: &Path, level: Level) -> Vec<Source> {
+pub(super) fn hooks_of(folder: &Path, level: Level) -> Vec<Source> {
     let mut sources = vec![source(level, folder.join("hooks/hooks.json"))];
     let manifest = folder.join(".claude-plugin/plugin.json");
     let said = json_of(&manifest).and_then(|mut manifest| Some(manifest.get_mut("hooks")?.take()));
