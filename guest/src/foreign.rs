@@ -39,7 +39,8 @@ fn in_name(tool: &str, is_foreign: bool, settings: &Settings) -> Option<String> 
     if let Some(key) = key_in(&word, is_foreign, settings) {
         return Some(key);
     }
-    let is_split = is_foreign && (tool.contains("__") || tool.contains(['/', ':']));
+    // No editor's own tool that is known has one of these in its name.
+    let is_split = is_foreign && (tool.contains("__") || tool.contains(BORDERS));
     let tail = tails(tool).find(|(_, tail)| is_servers_tool(tail, settings));
     match tail {
         Some((server, _)) => Some(server.to_owned()),

@@ -398,7 +398,7 @@ fn a_human_is_asked() {
     for words in [
         "'7' is no number from 1 to 4",
         "cannot be read",
-        "no certificate in PEM",
+        "holds no certificate",
     ] {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
     }

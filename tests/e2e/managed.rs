@@ -10,14 +10,15 @@ use crate::support::{Outcome, World, before, chmod, run};
 /// The program, where an administrator puts it.
 const PROGRAM: &str = "/usr/local/bin/holdpoint";
 
-/// Runs a script in which `/etc` is empty and may be written, and the program lies in `/usr/local/bin`; none where this user
-/// may not mount.
+/// Runs a script in which `/etc` and `/var/lib` are empty and may be written, root's home is the world's, and the program lies
+/// in `/usr/local/bin`; none where this user may not mount.
 fn with_an_empty_etc(world: &World, script: &str) -> Option<Outcome> {
     let within = |script: &str| {
         let script = format!(
             "mount -t tmpfs -o mode=755 tmpfs /etc && echo 127.0.0.1 localhost > /etc/hosts && \
-             mount -t tmpfs -o mode=755 tmpfs /var/lib && mount -t tmpfs -o mode=755 tmpfs /usr/local/bin && cp {HOLDPOINT} /usr/local/bin/holdpoint && \
-             exec sh -ec '{script}'"
+             mount -t tmpfs -o mode=755 tmpfs /usr/local/bin && cp {HOLDPOINT} /usr/local/bin/holdpoint && \
+             mount -t tmpfs -o mode=755 tmpfs /var/lib && echo root:x:0:0::$HOME:/bin/sh > /etc/passwd && \
+             echo nobody:x:65534:65534::/var/lib/nobody:/bin/sh >> /etc/passwd && exec sh -ec '{script}'"
         );
         let mut command: Command = world.command("/usr/bin/unshare");
         command.args(["--mount", "/bin/sh", "-c", &script]);

@@ -15,22 +15,19 @@ fn hook(world: &World, vm: &str) -> Outcome {
     world.hook(HOLDPOINT, &power_off(vm))
 }
 
-/// A world whose ZVM is trusted by the file that the simulation gives out, which is the certificate itself where that is
-/// signed by itself.
-fn by_ca_file(scenario: &str) -> World {
+/// A world whose ZVM is trusted by its pin. Others trust the file that the simulation gives out, which is the certificate
+/// itself where that is signed by itself.
+fn pinned(scenario: &str) -> World {
     let world = World::with_zvm(scenario);
-    let pem = world.sim.as_ref().unwrap().ca_pem().to_owned();
-    std::fs::write(world.path("ca.pem"), pem).unwrap();
     let text = std::fs::read_to_string(world.path("config.toml")).unwrap();
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let ca_file = format!("ca_file = '{}'", world.path("ca.pem").display());
-    let pin = lines.iter_mut().find(|line| line.contains("pin = "));
-    let pin = pin.expect("the simulation is pinned");
-    *pin = if pin.trim_start().starts_with("zerto.") {
-        format!("zerto.{ca_file}")
-    } else {
-        ca_file
-    };
+    let sha256 = world.sim.as_ref().unwrap().certificate_sha256();
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| match line.split_once("ca_file") {
+            Some((before, _)) => format!("{before}pin = 'sha256:{sha256}'"),
+            None => line.to_owned(),
+        })
+        .collect();
     world.configure_bare(&lines.join("\n"));
     world
 }
@@ -38,7 +35,7 @@ fn by_ca_file(scenario: &str) -> World {
 #[test]
 fn a_pinned_certificate_of_any_form_is_the_right_one() {
     for kind in ["issued", "self-signed-ca", "version1"] {
-        let world = World::with_zvm(&format!(
+        let world = pinned(&format!(
             "{HEALTHY}[certificate]\nkind = '{kind}'\ndays_left = -3"
         ));
         assert_eq!(hook(&world, "jp-ubuntu").decision(), "context", "{kind}");
@@ -47,10 +44,10 @@ fn a_pinned_certificate_of_any_form_is_the_right_one() {
 
 #[test]
 fn a_self_signed_certificate_serves_as_its_own_ca_file_until_it_ends() {
-    let good = by_ca_file(&format!("{HEALTHY}[certificate]\nkind = 'self-signed-ca'"));
+    let good = World::with_zvm(&format!("{HEALTHY}[certificate]\nkind = 'self-signed-ca'"));
     assert_eq!(hook(&good, "jp-ubuntu").decision(), "context");
     for kind in ["issued", "self-signed-ca"] {
-        let ended = by_ca_file(&format!(
+        let ended = World::with_zvm(&format!(
             "{HEALTHY}[certificate]\nkind = '{kind}'\ndays_left = -3"
         ));
         assert_denies(&hook(&ended, "jp-ubuntu"), "it ended on 20");
@@ -59,7 +56,7 @@ fn a_self_signed_certificate_serves_as_its_own_ca_file_until_it_ends() {
 
 #[test]
 fn files_that_begin_with_a_byte_order_mark_are_read() {
-    let world = by_ca_file(HEALTHY);
+    let world = World::with_zvm(HEALTHY);
     let pem = std::fs::read(world.path("ca.pem")).unwrap();
     std::fs::write(world.path("ca.pem"), [b"\xef\xbb\xbf", &pem[..]].concat()).unwrap();
     world.write_private("password", &format!("\u{feff}{PASSWORD}\r\n"));

@@ -74,8 +74,8 @@ fn a_read_with_arguments_that_cannot_be_read_is_not_let_pass() {
 fn a_change_with_arguments_that_cannot_be_read_asks_for_the_true_reason() {
     let world = World::without_zvm();
     for (input, why) in [
-        ("\"web01\"".to_owned(), "not a JSON object"),
-        ("[\"web01\"]".to_owned(), "not a JSON object"),
+        ("\"web01\"".to_owned(), "cannot be read"),
+        ("[\"web01\"]".to_owned(), "cannot be read"),
         ("{\"name\":\"\\ud83d\"}".to_owned(), "cannot be read"),
         ("{\"name\":1e999}".to_owned(), "cannot be read"),
         (format!("{{\"name\":{}}}", nested(130)), "cannot be read"),

@@ -215,11 +215,11 @@ fn an_observation_that_cannot_be_written_is_silent_and_a_line_in_the_log() {
         let world = with_key(World::without_zvm(), &format!("receipts.mode = '{mode}'"));
         fs::remove_file(receipts(&world).join("key.pem")).unwrap();
         assert_silent(&world.hook(HOLDPOINT, &ended(&reads(), json!("done"))));
-        let logged = world.logged();
-        assert_eq!(
-            (&logged["verdict"], &logged["fault"]),
-            (&json!("silent"), &json!("receipt"))
-        );
+        // Beside it stands that the call ran without a decision.
+        let lines = world.log();
+        let lost: Vec<_> = lines.iter().filter(|line| line["fault"] == "receipt").collect();
+        assert_eq!((lines.len(), lost.len()), (2, 1), "{lines:#?}");
+        assert_eq!(lost[0]["verdict"], "silent");
     }
 }
 

@@ -31,6 +31,8 @@ fn records(world: &World) -> Vec<Value> {
                 .map(|line| serde_json::from_str::<Value>(line).unwrap()),
         );
     }
+    // Each is written by a process of its own, after its answer.
+    records.sort_by_key(|record| record["at"].as_str().unwrap_or_default().to_owned());
     records
 }
 

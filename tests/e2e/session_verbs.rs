@@ -113,8 +113,9 @@ fn options_stand_before_the_verb_and_are_abbreviated_as_the_originals_were() {
     .into_iter()
     .enumerate()
     {
-        let payload = failure(&format!("call-{number}")).to_string();
-        let output = command(&world, &arguments, &payload);
+        let mut payload = event("PostToolUseFailure", json!({ "tool_name": "Bash" }));
+        payload["tool_use_id"] = format!("call-{number}").into();
+        let output = command(&world, &arguments, &payload.to_string());
         let line = String::from_utf8(output.stdout).unwrap();
         assert!(
             line.starts_with(&format!("updated\t{}\t", number + 1)),

@@ -1,6 +1,7 @@
 //! Log-ins that are kept between calls: one file each, of the form `<machine> <milliseconds since its start>`, a line
 //! break, and the log-in.
 
+use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +26,21 @@ impl LogIns {
     fn tell(&self, error: &Error) {
         let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         record.trouble(&format!("the log-in is not kept: {error}"));
+    }
+}
+
+/// A lock whose file goes with it: nothing is left behind by a log-in. Whoever opened the file before that finds it without
+/// a name, and tries again.
+struct Turn {
+    directory: Arc<Directory>,
+    name: String,
+    _lock: File,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // What stays is swept one day.
+        let _ = self.directory.remove(&self.name);
     }
 }
 
@@ -59,7 +75,11 @@ impl Keeper for LogIns {
 
     fn try_lock(&self, name: &str) -> Option<Box<dyn Send>> {
         match self.directory.try_lock(name) {
-            Ok(lock) => Some(Box::new(lock?)),
+            Ok(lock) => Some(Box::new(Turn {
+                directory: Arc::clone(&self.directory),
+                name: name.to_owned(),
+                _lock: lock?,
+            })),
             Err(error) => {
                 self.tell(&error);
                 None

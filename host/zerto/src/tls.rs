@@ -169,7 +169,7 @@ impl ServerCertVerifier for Verifier {
             Rule::Pin(pin) if Sha256::digest(certificate).as_slice() == pin => {
                 Ok(ServerCertVerified::assertion())
             }
-            Rule::Pin(_) => Err(self.refuse("its SHA-256 is not the pinned one")),
+            Rule::Pin(_) => Err(self.refuse("another one is pinned")),
             Rule::Nothing => Ok(ServerCertVerified::assertion()),
         }
     }
