@@ -241,11 +241,16 @@ fn directory(config: &config::Zerto) -> Result<Arc<Directory>, String> {
 /// Settings for a log-in that a human asks for: it is sent although it was refused a short while ago, and what comes of
 /// it counts for the next calls.
 pub(crate) fn by_hand(config: &config::Zerto, settings: zvm::Settings) -> zvm::Settings {
-    // Where nothing can be remembered, the log-in is tried all the same.
-    let keeper = directory(config).ok().map(|directory| {
-        let keeper: Arc<dyn zvm::Keeper> = Arc::new(keep::LogIns::new(directory, Arc::default()));
-        keeper
-    });
+    // Where nothing can be remembered, the log-in is tried all the same. A folder is not made for that: who only asks must
+    // leave nothing behind.
+    let is_there = config.directory().is_ok_and(|path| path.is_dir());
+    let keeper = is_there
+        .then(|| directory(config).ok())
+        .flatten()
+        .map(|directory| {
+            let keeper: Arc<dyn zvm::Keeper> = Arc::new(keep::LogIns::new(directory, Arc::default()));
+            keeper
+        });
     zvm::Settings {
         keeper,
         retry_refused: true,

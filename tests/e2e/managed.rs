@@ -326,7 +326,7 @@ fn a_policy_store_that_only_root_can_enter_is_found_by_root_and_by_others() {
          {PROGRAM} init --level managed --url {url} --username admin --secret-file {password} --ca-file /etc/ca.pem\n\
          echo \"== config\"; cat /etc/holdpoint/config.toml; echo \"==\"\n\
          as_nobody() {{ cd /; HOME=/var/lib/nobody setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"; }}\n\
-         mkdir -m 755 /var/lib/holdpoint; mkdir -m 755 /var/lib/holdpoint/policies\n\
+         mkdir -p /var/lib/holdpoint/policies; chmod 755 /var/lib/holdpoint/policies\n\
          echo \"== open root\"; {PROGRAM} doctor --json --offline || true; echo \"==\"\n\
          echo \"== open user\"; as_nobody {PROGRAM} doctor --json --offline || true; echo \"==\"\n\
          chmod 700 /var/lib/holdpoint/policies\n\

@@ -78,7 +78,10 @@ fn a_change_with_arguments_that_cannot_be_read_asks_for_the_true_reason() {
         ("[\"web01\"]".to_owned(), "cannot be read"),
         ("{\"name\":\"\\ud83d\"}".to_owned(), "cannot be read"),
         ("{\"name\":1e999}".to_owned(), "cannot be read"),
-        (format!("{{\"name\":{}}}", nested(130)), "cannot be read"),
+        (
+            format!("{{\"name\":{}}}", nested(130)),
+            "something that is no name",
+        ),
     ] {
         let outcome = world.hook_bytes(HOLDPOINT, before("mcp__esxi__powerOff", &input).as_bytes());
         assert_eq!(outcome.decision(), "ask");

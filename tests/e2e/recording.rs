@@ -143,6 +143,7 @@ fn every_trouble_with_zerto_is_replayed_and_makes_a_case() {
 
 #[track_caller]
 fn assert_made_case(world: &World) {
+    world.settle();
     let folder = folder(world).to_str().unwrap().to_owned();
     let replayed = holdpoint(world, &["replay", "shipped", &folder]);
     assert!(replayed.stdout.contains("1 decision: 1 same\n"), "{replayed:?}");

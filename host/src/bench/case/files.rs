@@ -350,7 +350,7 @@ mod tests {
             nonce,
             ..
         } = one(text).unwrap().question;
-        assert_eq!(arguments, r#"{"a": 1.0, "b": null}"#);
+        assert_eq!(arguments, r#"{"a":1,"b":null}"#);
         assert!(extras.contains("reviewer"), "{extras}");
         assert_eq!(server.unwrap().name, "s");
         assert!(!session_id.is_empty() && nonce == "0badcafe");
