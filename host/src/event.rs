@@ -4,6 +4,10 @@ use serde_json::value::RawValue;
 
 /// One thing that a harness reports.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one event a process, and a box would cost it an allocation"
+)]
 pub enum Event<'a> {
     /// A call is about to run: the only event that can be gated.
     Before(Call<'a>),

@@ -113,6 +113,7 @@ fn fill_log(world: &World, count: usize) {
         id: Some(format!("toolu_{number:08}")),
         tool: tool.into(),
         arguments: Arguments::of(tool, &arguments, false),
+        environment: holdpoint_receipts::Environment::default(),
     };
     let decision = || Decision {
         verdict: Verdict::Pass,
@@ -131,6 +132,7 @@ fn fill_log(world: &World, count: usize) {
         machines: Vec::new(),
         checkpoints: Vec::new(),
         troubles: Vec::new(),
+        zvm: None,
     };
     let manner = Manner {
         sync: false,

@@ -445,7 +445,7 @@ fn other_guards_hooks_and_agents_are_told_of() {
                     installed,
                     "PreToolUse",
                     json!({ "hooks": [command("asqav hook pretool")] }),
-                )
+                );
             },
             "hook.beside",
             "caution",
@@ -457,7 +457,7 @@ fn other_guards_hooks_and_agents_are_told_of() {
                     installed,
                     "PostToolUse",
                     json!({ "hooks": [command("/opt/venv/bin/asqav hook posttool")] }),
-                )
+                );
             },
             "hook.beside",
             "caution",
@@ -469,7 +469,7 @@ fn other_guards_hooks_and_agents_are_told_of() {
                     installed,
                     "PreToolUse",
                     json!({ "matcher": "mcp__esxi__powerOff", "hooks": [command("true")] }),
-                )
+                );
             },
             "hook.others",
             "notice",
@@ -481,7 +481,7 @@ fn other_guards_hooks_and_agents_are_told_of() {
                     installed,
                     "PermissionRequest",
                     json!({ "hooks": [command("true")] }),
-                )
+                );
             },
             "hook.others",
             "notice",
@@ -579,10 +579,10 @@ fn right_installations_that_look_odd_are_no_trouble() {
     let variations: [(&str, Variation); 16] = [
         ("env", |installed| words(installed, "/usr/bin/env", &["A=b"])),
         ("nice", |installed| {
-            words(installed, "/usr/bin/nice", &["-n", "5"])
+            words(installed, "/usr/bin/nice", &["-n", "5"]);
         }),
         ("timeout", |installed| {
-            words(installed, "/usr/bin/timeout", &["400"])
+            words(installed, "/usr/bin/timeout", &["400"]);
         }),
         ("a prefix", |installed| installed.matcher("^mcp__")),
         ("anchored", |installed| installed.matcher("^mcp__.+$")),
@@ -600,13 +600,13 @@ fn right_installations_that_look_odd_are_no_trouble() {
                 installed,
                 "PreToolUse",
                 json!({ "matcher": "Bash|Edit", "hooks": [command("true")] }),
-            )
+            );
         }),
         ("hooks not disabled", |installed| {
-            installed.settings["disableAllHooks"] = json!(false)
+            installed.settings["disableAllHooks"] = json!(false);
         }),
         ("variables", |installed| {
-            installed.settings["env"] = json!({ "CLAUDE_CODE_SIMPLE": "0", "FOO": "bar" })
+            installed.settings["env"] = json!({ "CLAUDE_CODE_SIMPLE": "0", "FOO": "bar" });
         }),
         ("the same entry twice", |installed| {
             let group = installed.settings["hooks"]["PreToolUse"][0].clone();
@@ -629,17 +629,17 @@ fn status_says_armed_only_where_calls_are_judged() {
     let breakings: [(&str, Breaking); 8] = [
         ("replaced by nothing", |installed| installed.wrap("exit 0")),
         ("the answer is swallowed", |installed| {
-            installed.wrap(&format!("{HOLDPOINT} \"$@\" > /dev/null; exit 0"))
+            installed.wrap(&format!("{HOLDPOINT} \"$@\" > /dev/null; exit 0"));
         }),
         ("only what can be read is swallowed", |installed| {
             installed.wrap(&format!("{HOLDPOINT} \"$@\" > \"$0.out\"; exit $?"));
         }),
         ("the exit code is lost", |installed| line(installed, "{} || true")),
         ("a matcher that is none", |installed| {
-            installed.matcher("mcp__(.*")
+            installed.matcher("mcp__(.*");
         }),
         ("milliseconds", |installed| {
-            installed.gate()["timeout"] = json!(3_600_000)
+            installed.gate()["timeout"] = json!(3_600_000);
         }),
         ("dropped", |installed| installed.gate()["timeout"] = json!(0)),
         ("it hangs", |installed| {

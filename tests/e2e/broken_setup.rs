@@ -159,7 +159,7 @@ fn a_signer_without_an_account_and_unknown_machines_are_found() {
             |installed| {
                 installed
                     .world
-                    .configure("policy.servers.linux.machine = 'nosuch02'")
+                    .configure("policy.servers.linux.machine = 'nosuch02'");
             },
             "zvm.machines",
             "caution",

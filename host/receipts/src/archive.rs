@@ -203,7 +203,7 @@ impl Log {
         keys.write(&beside(to))?;
         fs::rename(&part, to).map_err(LogError::file(to, "written"))?;
         let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-        sync_directory(parent.unwrap_or(Path::new(".")))
+        sync_directory(parent.unwrap_or_else(|| Path::new(".")))
     }
 
     /// Deletes what the archive holds, byte for byte, and is on the disk.

@@ -135,7 +135,7 @@ impl CallRecord {
             }
         }
         if let (false, Some(decided)) = (all.kinds.is_empty(), self.decided()) {
-            all.decided = all.decided.or(Some(self.call().arguments.digest));
+            all.decided = all.decided.or_else(|| Some(self.call().arguments.digest));
             if all.checked.is_empty() {
                 all.checked.clone_from(&decided.targets);
             }

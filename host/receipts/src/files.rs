@@ -314,7 +314,7 @@ impl Iterator for Reader {
             let (path, length) = self.rest.next()?;
             match read::open(&path) {
                 Ok((file, _)) => {
-                    self.open = Some((path, BufReader::with_capacity(1 << 16, file.take(length))))
+                    self.open = Some((path, BufReader::with_capacity(1 << 16, file.take(length))));
                 }
                 Err(cause) => return Some(Err(LogError::file(&path, "read")(cause))),
             }

@@ -423,7 +423,7 @@ fn calls_are_joined_filtered_and_found() {
     ] {
         assert!(is_passed(all.find(name).unwrap()), "{name}");
     }
-    assert!(matches!(all.find("Web01").unwrap(), Found::Machine(calls) if calls.len() == 3));
+    assert!(matches!(all.find("Web01").unwrap(), Found::Several(calls) if calls.len() == 3));
     assert!(matches!(all.find("#6").unwrap(), Found::Event(_)));
     assert!(matches!(all.find("nothing"), Err(LogError::NotFound(_))));
 

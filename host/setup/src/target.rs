@@ -86,7 +86,7 @@ impl Found {
                 ),
             ));
         }
-        let folder = self.target.parent().unwrap_or(Path::new("/"));
+        let folder = self.target.parent().unwrap_or_else(|| Path::new("/"));
         let (nearest, metadata) = nearest_folder(folder).map_err(FileError::io(folder))?;
         if nearest != folder && self.is_link {
             let (target, folder) = (self.target.display(), folder.display());
@@ -146,7 +146,7 @@ fn resolve(path: &Path) -> Result<(PathBuf, bool), FileError> {
         }
         let to = fs::read_link(&at).map_err(FileError::io(path))?;
         makers.push(metadata);
-        at = at.parent().unwrap_or(Path::new("/")).join(to);
+        at = at.parent().unwrap_or_else(|| Path::new("/")).join(to);
     }
     if fs::symlink_metadata(&at).is_ok_and(|metadata| metadata.is_symlink()) {
         return Err(FileError::refused(path, "its links lead in a circle"));

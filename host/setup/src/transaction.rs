@@ -224,7 +224,7 @@ impl Pending {
             }
             None => {
                 set_readers(file, self.readers)?;
-                let folder = self.found.target.parent().unwrap_or(Path::new("/"));
+                let folder = self.found.target.parent().unwrap_or_else(|| Path::new("/"));
                 belong_to_folder(file, folder)
             }
         }
@@ -310,7 +310,7 @@ struct Folders {
 
 impl Folders {
     fn create(&mut self, change: &Pending) -> Result<(), FileError> {
-        let folder = change.found.target.parent().unwrap_or(Path::new("/"));
+        let folder = change.found.target.parent().unwrap_or_else(|| Path::new("/"));
         let (nearest, _) = nearest_folder(folder).map_err(FileError::io(folder))?;
         let missing: Vec<&Path> = folder
             .ancestors()
@@ -359,7 +359,7 @@ fn beginning(target: &Path) -> std::ffi::OsString {
 /// Removes what a run that was killed left beside a target. One that is still at work keeps its file locked.
 fn sweep(target: &Path) {
     let beginning = beginning(target);
-    let folder = target.parent().unwrap_or(Path::new("/"));
+    let folder = target.parent().unwrap_or_else(|| Path::new("/"));
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let is_ours = name.as_encoded_bytes().starts_with(beginning.as_encoded_bytes());

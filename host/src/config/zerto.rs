@@ -180,6 +180,19 @@ impl Zerto {
     }
 }
 
+/// A digest of 64 hexadecimal digits, with or without colons between the bytes.
+pub(crate) fn fingerprint(digits: &str) -> Option<[u8; 32]> {
+    let digits: String = digits.chars().filter(|&letter| letter != ':').collect();
+    if digits.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, position) in bytes.iter_mut().zip((0..64).step_by(2)) {
+        *byte = u8::from_str_radix(&digits[position..position + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,17 +221,4 @@ mod tests {
             assert_eq!(read(bad), None, "{bad}");
         }
     }
-}
-
-/// A digest of 64 hexadecimal digits, with or without colons between the bytes.
-pub(crate) fn fingerprint(digits: &str) -> Option<[u8; 32]> {
-    let digits: String = digits.chars().filter(|&letter| letter != ':').collect();
-    if digits.len() != 64 || !digits.is_ascii() {
-        return None;
-    }
-    let mut bytes = [0; 32];
-    for (byte, position) in bytes.iter_mut().zip((0..64).step_by(2)) {
-        *byte = u8::from_str_radix(&digits[position..position + 2], 16).ok()?;
-    }
-    Some(bytes)
 }

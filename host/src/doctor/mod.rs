@@ -90,7 +90,7 @@ impl Examination {
     /// The configuration's file, where there is one; the machine's counts beside it.
     pub fn configuration(&self) -> Option<&Path> {
         let user = self.named_config.as_deref().or(self.config_file.as_deref());
-        user.or_else(|| self.machine_file.as_deref())
+        user.or(self.machine_file.as_deref())
     }
 }
 

@@ -191,7 +191,7 @@ pub(super) fn play(ours: &Ours, project: &Path, stances: Stances, which: Which) 
         played.push(Played {
             says: known.map(Left::says).unwrap_or_default(),
             // What only the host blocks may be blocked by the exit code alone.
-            is_swallowed: row.by_policy && known.is_some_and(|left| left.is_swallowed()),
+            is_swallowed: row.by_policy && known.is_some_and(Left::is_swallowed),
             other_code: known.and_then(Left::other_code),
             effect: left.map(|left| left.effect()),
             row,

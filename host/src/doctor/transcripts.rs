@@ -102,7 +102,11 @@ pub(super) fn since(since: UtcTime, project: Option<&Path>, is_wanted: impl Fn(&
                 left -= bytes.len() as u64;
                 seen.add(&bytes, &path, &is_wanted);
             }
-            Err(cause) => drop(transcripts.unreadable.get_or_insert((path, cause.to_string()))),
+            Err(cause) => drop(
+                transcripts
+                    .unreadable
+                    .get_or_insert_with(|| (path, cause.to_string())),
+            ),
         }
         if left == 0 {
             break;

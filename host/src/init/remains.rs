@@ -280,7 +280,7 @@ impl Remain {
                     .unwrap_or_default()
                     .to_string_lossy()
                     .into_owned();
-                let folder = self.path.parent().unwrap_or(Path::new("/")).to_owned();
+                let folder = self.path.parent().unwrap_or_else(|| Path::new("/")).to_owned();
                 let is_part = |other: &str| {
                     other == name
                         || other

@@ -58,7 +58,7 @@ impl Installation {
     /// started with.
     pub fn read(places: &Places, project: &Path, beside: &[PathBuf]) -> Self {
         let sources = places.read();
-        let directory = places.user.parent().unwrap_or(Path::new(""));
+        let directory = places.user.parent().unwrap_or_else(|| Path::new(""));
         let said: Vec<_> = Self::judge(sources.clone())
             .files
             .into_iter()

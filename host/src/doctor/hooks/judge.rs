@@ -160,7 +160,11 @@ fn of_presence(facts: &Facts) -> Option<Finding> {
     let is_lost = |event: Event| {
         let files = facts.installation.files.iter();
         let mut counting_for_nothing = files.filter(|file| facts.lost.contains(&file.path));
-        let mut dropped = facts.installation.files.iter().flat_map(|file| file.problems());
+        let mut dropped = facts
+            .installation
+            .files
+            .iter()
+            .flat_map(holdpoint_setup::reading::File::problems);
         dropped.any(|problem| problem.loses == Some(event))
             || counting_for_nothing.any(|file| {
                 let entries = &file.settings.entries;

@@ -186,7 +186,7 @@ pub(in crate::doctor) fn steps(path: &Path) -> Vec<PathBuf> {
     let mut at = path.to_owned();
     for _ in 0..MOST_LINKS {
         let Ok(target) = fs::read_link(&at) else { break };
-        at = at.parent().unwrap_or(Path::new("/")).join(target);
+        at = at.parent().unwrap_or_else(|| Path::new("/")).join(target);
         steps.push(at.clone());
     }
     steps.extend(fs::canonicalize(path));

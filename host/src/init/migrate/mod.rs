@@ -56,10 +56,12 @@ pub(super) fn read(named: Option<&Path>, entries: &[Entry], places: &Places) -> 
     };
     let path = named.map(Path::to_owned);
     let path = path.or_else(|| variable("ZERTO_REWIND_CONFIG").map(PathBuf::from));
-    let path = path.ok_or(InitError::Missing(vec![(
-        "the original hook's configuration, which ZERTO_REWIND_CONFIG does not name either",
-        "--from-zerto-rewind CONFIG.json",
-    )]))?;
+    let path = path.ok_or_else(|| {
+        InitError::Missing(vec![(
+            "the original hook's configuration, which ZERTO_REWIND_CONFIG does not name either",
+            "--from-zerto-rewind CONFIG.json",
+        )])
+    })?;
     let original = Original::read(&path)?;
     if let Some(url) = &original.zerto_url {
         address::check_named(&format!("zerto_url in {}", path.display()), url)?;
@@ -93,7 +95,7 @@ fn read_lists(original: &Original, path: &Path) -> Lists {
     let file = file.into_iter().find_map(|key| named(key)?.as_str());
     let mut unread = None;
     let of_file = file.map(|file| {
-        let file = path.parent().unwrap_or(Path::new("/")).join(file);
+        let file = path.parent().unwrap_or_else(|| Path::new("/")).join(file);
         let text = std::fs::read_to_string(&file).map_err(|error| error.to_string());
         let value = text.and_then(|text| {
             let text = text.trim_start_matches('\u{feff}');
