@@ -114,7 +114,7 @@ fn a_projects_settings_leave_no_copy_in_the_project() {
         .into_iter()
         .map(|(path, _)| path)
         .collect();
-    assert_eq!(names, [local.clone()]);
+    assert_eq!(names, std::slice::from_ref(&local));
     assert!(told.stdout.contains(".local/state/holdpoint/before"), "{told:?}");
     assert_done(&user.init(&["--uninstall"]));
     assert_eq!(fs::read_to_string(&local).unwrap(), before);

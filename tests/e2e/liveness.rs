@@ -320,7 +320,7 @@ fn hostile_transcripts_neither_hold_the_doctor_up_nor_hide_a_call() {
         .unwrap();
     let odd = format!(
         "{}\n",
-        r#"{"timestamp":7,"message":{"content":[{"type":"tool_use"}]}}"#.to_string()
+        r#"{"timestamp":7,"message":{"content":[{"type":"tool_use"}]}}"#
     );
     fs::write(
         folder.join("odd.jsonl"),

@@ -161,8 +161,8 @@ fn arguments_that_cannot_be_read_are_not_no_arguments() {
 #[test]
 fn no_rule_applies_where_a_template_may_have_been_left_out() {
     let mut cut = call(
-        "mcp__ansible-mcp__ansible-task",
-        json!({"host_pattern": "web01", "check": true, "args": null}),
+        "mcp__ansible-mcp__ansible-auto-heal",
+        json!({"host_pattern": "web01", "dry_run": true}),
     );
     assert_eq!(site().judge(&cut), Verdict::Pass(None));
     cut.arguments_cut = true;

@@ -206,7 +206,7 @@ proptest! {
         if archives.is_empty() || !left.is_empty() {
             log.archive(&file, None, WAIT).unwrap();
         }
-        assert_whole(&log, &[file.clone()], &made);
+        assert_whole(&log, std::slice::from_ref(&file), &made);
         made.extend(fill(&log, 1));
         assert_whole(&log, &[file], &made);
     }

@@ -334,7 +334,7 @@ fn a_log_that_a_newer_host_went_on_with_is_left_alone() {
     let path = segments(&log).remove(0);
     let newer = fs::read_to_string(&path)
         .unwrap()
-        .replace("\"format\":1", "\"format\":2");
+        .replace("\"format\":2", "\"format\":3");
     fs::write(&path, &newer).unwrap();
     let refused = log.append(&decision("call-2", Verdict::Pass), AUDIT).unwrap_err();
     assert!(refused.to_string().contains("update holdpoint"), "{refused}");

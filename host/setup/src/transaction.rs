@@ -316,8 +316,20 @@ impl Folders {
             .ancestors()
             .take_while(|ancestor| *ancestor != nearest)
             .collect();
+        // A private file's own folder is private. Those on the way to it are shared with others in a system's folder: a
+        // closed `/var/lib/holdpoint` would keep every user from the machine's policies.
+        let on_the_way = if is_systems(&nearest) {
+            Readers::Everybody
+        } else {
+            change.readers
+        };
         for path in missing.into_iter().rev() {
-            let made = create_folder(path, change.readers);
+            let readers = if path == folder {
+                change.readers
+            } else {
+                on_the_way
+            };
+            let made = create_folder(path, readers);
             made.map_err(FileError::io(path))?;
             self.made.push(path.to_owned());
             if let (Ok(file), Some(above)) = (File::open(path), path.parent()) {
@@ -432,6 +444,18 @@ fn give_to_owner_of(file: &File, metadata: &Metadata) -> std::io::Result<()> {
         return Ok(());
     }
     std::os::unix::fs::fchown(file, Some(metadata.uid()), Some(metadata.gid()))
+}
+
+/// Whether a folder is root's, and everybody may enter it.
+#[cfg(unix)]
+fn is_systems(folder: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(folder).is_ok_and(|metadata| metadata.uid() == 0 && metadata.mode() & 0o001 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_systems(_: &Path) -> bool {
+    false
 }
 
 /// What an administrator makes in a user's folder is that user's.

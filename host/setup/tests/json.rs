@@ -1,7 +1,5 @@
 //! JSON as the harness reads it, with the right values as they are without JavaScript. `node.rs` asks JavaScript itself.
 
-#![expect(clippy::unwrap_used, reason = "these are tests")]
-
 use holdpoint_setup::json::{Limits, Wrong, decode, decode_utf8, line_and_column, parse};
 use serde_json::{Value, json};
 

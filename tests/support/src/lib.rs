@@ -174,9 +174,12 @@ impl World {
     /// not wait for.
     pub fn settle(&self) {
         let until = Instant::now() + Duration::from_secs(60);
-        while !self.following().is_empty() {
+        // A process is not to be told by its arguments while it starts, so that one look does not do.
+        let mut quiet = 0;
+        while quiet < 4 {
             assert!(Instant::now() < until, "what follows an answer does not end");
-            std::thread::sleep(Duration::from_millis(5));
+            quiet = if self.following().is_empty() { quiet + 1 } else { 0 };
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 

@@ -192,7 +192,7 @@ async fn a_refused_certificate_is_told_in_words_of_ours() {
         ("", Some(other.ca_pem()), "no trusted authority signed it"),
     ] {
         let sim = sim(&format!("[certificate]\n{server}"));
-        let file = file(trusted.unwrap_or(sim.ca_pem()));
+        let file = file(trusted.unwrap_or_else(|| sim.ca_pem()));
         let zvm = trusting(&sim, Trust::CaFile(file.path().into()));
         let text = works(&sim, &zvm).await.unwrap_err();
         assert!(text.contains(words), "{server}: {text}");
