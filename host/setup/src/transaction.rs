@@ -318,7 +318,7 @@ impl Folders {
             .collect();
         // A private file's own folder is private. Those on the way to it are shared with others in a system's folder: a
         // closed `/var/lib/holdpoint` would keep every user from the machine's policies.
-        let on_the_way = if is_systems(&nearest) {
+        let on_the_way = if is_systems(nearest) {
             Readers::Everybody
         } else {
             change.readers
