@@ -5,7 +5,7 @@
 //! before the answer is written, begins when the hook has ended, and holds nothing of the hook's. The hook leaves it all
 //! that it needs in a file without a name; what cannot be started costs a line in the log and no answer.
 //!
-//! [`start`] is the hook's part, [`worker`] the other process's, and [`process`] is what the operating system has to do
+//! [`start`] is the hook's part, `worker` the other process's, and `process` is what the operating system has to do
 //! with either.
 
 mod process;
