@@ -288,8 +288,8 @@ fn rows() -> Vec<Row> {
     );
     row(
         "preview only",
-        "mcp__ansible-mcp__ansible-task",
-        json!({ "host_pattern": "all", "check": true }),
+        "mcp__ansible-mcp__ansible-auto-heal",
+        json!({ "host_pattern": "all", "dry_run": true }),
         Place::Site,
         NOTHING,
     );
