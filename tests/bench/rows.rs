@@ -251,7 +251,9 @@ fn hooks(label: &str, program: &Path, world: &Rc<World>) -> Vec<Subject> {
         "error": "Exit code 1",
     });
     let power_off = before("mcp__esxi__powerOff", json!({ "name": "jp-ubuntu" }));
-    let mut after = power_off.clone();
+    // Of an id of its own: the rows share one, and what ran is compared with what was decided under it.
+    let mut after = read_only();
+    after["tool_use_id"] = "toolu_ended".into();
     after["hook_event_name"] = "PostToolUse".into();
     after["tool_response"] = "done".into();
     let large = json!({ "text": "x".repeat(20 * 1024 * 1024) });
