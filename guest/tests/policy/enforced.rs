@@ -146,6 +146,11 @@ fn what_only_seems_to_read_asks() {
             "mcp__ssh-mcp-server__download",
             json!({"connectionName": "web01", "remotePath": "/x", "localPath": ".mcp.json"}),
         ),
+        // A file's name that is an option, with which ansible-vault runs a program.
+        (
+            "mcp__ansible-mcp__vault-view",
+            json!({"file_path": "--vault-password-file=/tmp/x.py"}),
+        ),
         // A wheel and a window that stays on top change what stands on the screen.
         ("mcp__windows-mcp__Scroll-Tool", json!({"loc": [1, 2]})),
         ("mcp__windows-mcp__Switch-Tool", json!({"name": "notepad"})),
