@@ -139,6 +139,8 @@ fn what_the_shadow_said_is_summed_up() {
     for event in [asked(), silent(), asked(), denied()] {
         world.hook(HOLDPOINT, &event);
     }
+    // The log is read by the command, which does not wait for the shadow of the last call.
+    world.settle();
     let told = summed(&world, &[]);
     assert!(
         told.stdout.contains("4 decisions: 1 same, 3 looser\n"),
