@@ -48,12 +48,10 @@ pub fn compare(config: &Config, ended: &Ended<'_>) -> Option<Deviation> {
             ..Deviation::default()
         });
     };
-    let is_watched = is_mcp
-        || SHELLS.contains(&ended.tool.as_str())
-        || decisions
-            .iter()
-            .any(|decided| !decided.machines.is_empty() || decided.verdict != "pass");
-    if !is_watched {
+    if !decisions
+        .iter()
+        .any(|decided| is_watched(&ended.tool, &decided.verdict, &decided.machines))
+    {
         return None;
     }
     let arguments = Arguments::digest_of(ended.arguments);
@@ -87,6 +85,12 @@ pub fn compare(config: &Config, ended: &Ended<'_>) -> Option<Deviation> {
             last.machines.clone()
         },
     })
+}
+
+/// Whether the arguments of such a call are compared with those that ran. Others are not worth a digest: a file of 20 MB
+/// that is written is an argument too.
+pub(crate) fn is_watched(tool: &str, verdict: &str, machines: &[String]) -> bool {
+    tool.starts_with(MCP) || SHELLS.contains(&tool) || verdict != "pass" || !machines.is_empty()
 }
 
 /// What the log has of a name that it cut.

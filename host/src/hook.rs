@@ -228,12 +228,14 @@ fn judge(
 ) -> Decision {
     let record = Arc::new(Mutex::new(Record::default()));
     let mut entry = entry(&call.session_id, &call.call_id, &call.tool);
-    entry.arguments = Some(Arguments::digest_of(call.arguments));
     entry.environment = origin::of(&call.origin);
     leave_lines(config, &entry);
     let decided = decide(config, call, started, deadline, &record, &mut entry, witness);
     entry.record = record.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut verdict = told(decided, &mut entry);
+    if compare::is_watched(&call.tool, entry.verdict, &entry.record.targets) {
+        entry.arguments = Some(Arguments::digest_of(call.arguments));
+    }
     if let Err(fault) = signer::decided(config, call, &mut entry, deadline) {
         verdict = told(Err(fault), &mut entry);
     }
@@ -410,9 +412,7 @@ fn leave_lines(config: &Result<Config, ConfigError>, entry: &Entry) {
     // What is wrong with the log is told when the decision is written.
     let Ok(log) = log_of(config) else { return };
     let _ = log.create_directory();
-    watchdog::leave_lines(&log.path, |kind, why| {
-        entry.clone().failed("deny", kind, why).line().unwrap_or_default()
-    });
+    watchdog::leave_lines(&log.path, |ends| entry.clone().lines_if_failed("deny", ends));
 }
 
 fn log_of(config: &Result<Config, ConfigError>) -> Result<Log, ConfigError> {

@@ -118,6 +118,34 @@ impl Entry {
         Ok(line)
     }
 
+    /// The lines of an entry that could still fail in each of these ways, as [`failed`](Self::failed) and
+    /// [`line`](Self::line) make them. It is made once and filled in, since every call needs these lines before it is
+    /// decided on, and most never write one.
+    pub(crate) fn lines_if_failed<const N: usize>(
+        self,
+        verdict: &'static str,
+        faults: [(FaultKind, &str); N],
+    ) -> [Vec<u8>; N] {
+        let mut open = Self {
+            verdict,
+            fault: None,
+            why: None,
+            ..self
+        };
+        let line = String::from_utf8(open.line().unwrap_or_default()).unwrap_or_default();
+        // A quotation mark inside a text is escaped, so the first place that reads like this is the member itself.
+        let member = format!("\"verdict\":\"{verdict}\"");
+        let end = line
+            .find(&member)
+            .map_or(line.len(), |start| start + member.len());
+        let (before, after) = line.split_at(end);
+        faults.map(|(fault, cause)| {
+            let fault = serde_json::Value::from(fault.word());
+            let why = serde_json::Value::from(text::clean_line(cause, LONGEST_REASON));
+            format!("{before},\"fault\":{fault},\"why\":{why}{after}").into_bytes()
+        })
+    }
+
     /// Makes every text safe to show and cuts it; the record is so already.
     fn clean(&mut self) {
         for text in [&mut self.session, &mut self.call, &mut self.tool] {
@@ -285,6 +313,24 @@ mod tests {
         assert_eq!(line["why"], "two\\u{a}lines");
         assert_eq!(line["targets"][0], "web\\u{202e}01");
         assert!(line["at"].as_str().unwrap().ends_with('Z'));
+    }
+
+    #[test]
+    fn lines_that_are_made_beforehand_are_those_of_a_failure() {
+        let entry = Entry {
+            session: r#"","verdict":"deny","x":""#.into(),
+            environment: Environment {
+                cwd: Some(r#"/"verdict":"deny""#.into()),
+                ..Environment::default()
+            },
+            ..entry("c")
+        };
+        let faults = [(FaultKind::Deadline, "late"), (FaultKind::Host, "a \"panic\"")];
+        let lines = entry.clone().lines_if_failed("deny", faults);
+        for ((fault, cause), line) in faults.into_iter().zip(lines) {
+            let expected = entry.clone().failed("deny", fault, cause).line().unwrap();
+            assert_eq!(String::from_utf8(line), String::from_utf8(expected));
+        }
     }
 
     #[test]

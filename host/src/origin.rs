@@ -1,8 +1,5 @@
 //! Where a call came from: the system's user, the machine, and what the harness says of session and agent.
 
-use std::fs::File;
-use std::io::Read as _;
-
 use holdpoint_receipts::Environment;
 
 use crate::event::Origin;
@@ -12,7 +9,7 @@ use crate::text::clean_line;
 const LONGEST_NAME: usize = 200;
 /// The longest path, in characters.
 const LONGEST_PATH: usize = 1_000;
-/// The most bytes that are read of a file of the system's.
+/// The largest file of users that is read, in bytes.
 const MOST_READ: u64 = 1024 * 1024;
 
 /// What is known of where a call came from, safe to show and cut.
@@ -31,11 +28,12 @@ pub(crate) fn of(origin: &Origin) -> Environment {
     }
 }
 
-/// The user by the system's own word: a project can set `USER`. A user that only a directory service knows has a number.
+/// The user by the system's own word: a project can set `USER`. Read from the file and not asked of the C library, which
+/// loads other libraries for that, in every call. A user that only a directory service knows has a number.
 #[cfg(unix)]
 fn user() -> Option<String> {
     let id = rustix::process::getuid().as_raw();
-    let users = read("/etc/passwd").unwrap_or_default();
+    let users = holdpoint_common::read::read_text("/etc/passwd".as_ref(), MOST_READ).unwrap_or_default();
     let name = users.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
@@ -50,18 +48,19 @@ fn user() -> Option<String> {
 }
 
 /// The machine's name.
+#[cfg(unix)]
 pub(crate) fn host_name() -> Option<String> {
-    let names = ["/proc/sys/kernel/hostname", "/etc/hostname"];
-    let name = names.into_iter().find_map(read);
-    let name = name.or_else(|| std::env::var("COMPUTERNAME").ok())?;
+    // The first is the kernel's own, and holds 64 bytes at most.
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .or_else(|_| holdpoint_common::read::read_text("/etc/hostname".as_ref(), MOST_READ))
+        .ok()?;
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-fn read(path: &str) -> Option<String> {
-    let mut text = String::new();
-    let file = File::open(path).ok()?;
-    file.take(MOST_READ).read_to_string(&mut text).ok()?;
-    Some(text)
+/// The machine's name.
+#[cfg(not(unix))]
+pub(crate) fn host_name() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
 }
 
 #[cfg(test)]

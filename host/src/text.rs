@@ -18,6 +18,10 @@ pub fn clean_line(text: &str, longest: usize) -> String {
 }
 
 fn cleaned(text: &str, longest: usize, breaks: bool) -> String {
+    // Nearly every text, several of them in every call.
+    if text.len() <= longest && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     let mut safe = String::with_capacity(text.len().min(longest * 2));
     let mut length = 0;
     for letter in text.chars() {

@@ -79,7 +79,7 @@ fn limits(config: &Config, time: Duration) -> Limits {
 pub(super) fn guard(config: &Config, time: Duration, line: impl Fn(&str) -> Vec<u8>) {
     watchdog::answers_nobody(ExitCode::OK);
     if let Ok(log) = config.log.open() {
-        watchdog::leave_lines(&log.path, |_, why| line(why));
+        watchdog::leave_lines(&log.path, |ends| ends.map(|(_, why)| line(why)));
     }
     watchdog::arm(Instant::now() + time);
 }

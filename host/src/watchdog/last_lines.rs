@@ -18,14 +18,23 @@ struct LastLines {
 
 static LINES: AtomicPtr<LastLines> = AtomicPtr::new(ptr::null_mut());
 
-/// Leaves lines for this log, each made by `line` from the kind of fault and its cause, until others are left or they are
-/// withdrawn.
-pub fn leave_lines(log: &Path, line: impl Fn(FaultKind, &str) -> Vec<u8>) {
-    let lines = platform::log_path(log).map(|log| LastLines {
-        log,
-        deadline: line(FaultKind::Deadline, "the host had no answer before its deadline"),
-        panic: line(FaultKind::Host, "the host itself failed (a panic)"),
-        signal: line(FaultKind::Host, "the host was ended by a signal"),
+/// The ways a process can be ended, with the words for each.
+const ENDS: [(FaultKind, &str); 3] = [
+    (FaultKind::Deadline, "the host had no answer before its deadline"),
+    (FaultKind::Host, "the host itself failed (a panic)"),
+    (FaultKind::Host, "the host was ended by a signal"),
+];
+
+/// Leaves lines for this log, one for each of the ends that `lines` is given, until others are left or they are withdrawn.
+pub fn leave_lines(log: &Path, lines: impl FnOnce([(FaultKind, &str); 3]) -> [Vec<u8>; 3]) {
+    let lines = platform::log_path(log).map(|log| {
+        let [deadline, panic, signal] = lines(ENDS);
+        LastLines {
+            log,
+            deadline,
+            panic,
+            signal,
+        }
     });
     // Never freed: a signal handler may be reading the former ones.
     let lines = lines.map_or(ptr::null_mut(), |lines| Box::into_raw(Box::new(lines)));
