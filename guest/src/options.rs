@@ -102,12 +102,19 @@ fn as_flag(dispatch: &Dispatch, command: &Command, key: &str) -> Option<Takes> {
     })
 }
 
-/// Many programs accept a long option that is spelt short, so every beginning of one is refused with it.
+/// Many programs accept a long option that is spelt short, and some servers read their options' names in any case, so every
+/// beginning of a long option is refused with it, in either spelling and as a field as well.
 fn is_refused(dispatch: &Dispatch, name: &str) -> bool {
-    let bare = |option: &str| option.trim_start_matches('-').to_owned();
+    let bare = name.trim_start_matches('-');
+    let is_short = name.starts_with('-') && !name.starts_with("--");
     dispatch.refused.iter().any(|refused| {
-        bare(refused) == bare(name)
-            || (name.starts_with('-') && refused.starts_with("--") && refused.starts_with(name))
+        let long = refused.strip_prefix("--");
+        refused.trim_start_matches('-') == bare
+            || long.is_some_and(|long| {
+                let beginning = long.as_bytes().get(..bare.len());
+                !is_short
+                    && beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(bare.as_bytes()))
+            })
     })
 }
 

@@ -34,9 +34,14 @@ pub fn prepare(mut catalog: Catalog) -> Result<Catalog, String> {
     }
     let aliases = &catalog.server.aliases;
     require(!aliases.is_empty(), || "the server has no alias".into())?;
-    require(aliases.iter().all(|alias| !alias.is_empty()), || {
-        "an alias is empty".into()
-    })?;
+    for alias in aliases.iter() {
+        require(!alias.trim().is_empty(), || "an alias is empty".into())?;
+        require(is_a_name(alias) && !alias.starts_with("mcp__"), || {
+            format!(
+                "the alias `{alias}` is not a server's key alone: without `mcp__`, `*` and blanks at its ends"
+            )
+        })?;
+    }
     let mut seen = BTreeSet::new();
     for group in catalog.tools.iter() {
         require(!group.names.is_empty(), || "a group has no names".into())?;
@@ -45,6 +50,11 @@ pub fn prepare(mut catalog: Catalog) -> Result<Catalog, String> {
             // It would match nothing, and whoever wrote it meant it to match much.
             require(!name.contains('*'), || {
                 format!("the tool `{name}` holds a `*`, which stands for nothing in a name: list each tool")
+            })?;
+            require(is_a_name(name) && !name.starts_with("mcp__"), || {
+                format!(
+                    "the tool `{name}` is not a tool's name alone: without `mcp__SERVER__` and blanks at its ends"
+                )
             })?;
             require(seen.insert(normalise(name)), || {
                 format!("the tool `{name}` stands twice")
@@ -147,15 +157,23 @@ fn check_enforced(group: &Group, has_source: bool) -> Result<(), String> {
     })
 }
 
+/// Whether a text can be a server's key or a tool's name: what is no part of one would make it match nothing.
+fn is_a_name(text: &str) -> bool {
+    text.trim() == text && !text.contains('*')
+}
+
 fn check_machine(machine: &Machine, in_command: bool) -> Result<(), String> {
     for argument in machine.arguments.iter() {
         check_argument(argument)?;
     }
-    check_options(&machine.option)?;
+    check_bare_options(&machine.option)?;
     for place in machine.scope.iter() {
         check_argument(place)?;
         require(in_command || !place.starts_with('-'), || {
             format!("the scope `{place}` is an option, which belongs to a dispatched command")
+        })?;
+        require(!(place.starts_with('-') && place.contains('=')), || {
+            format!("the scope `{place}` holds a `=`: write the option's name alone")
         })?;
     }
     let in_words = !machine.option.is_empty() || machine.position.is_some();
@@ -181,6 +199,16 @@ fn check_options(options: &[Text]) -> Result<(), String> {
     })
 }
 
+/// Options that are compared with a name alone: with a value's `=`, one would never fit.
+fn check_bare_options(options: &[Text]) -> Result<(), String> {
+    check_options(options)?;
+    options.iter().try_for_each(|option| {
+        require(!option.contains('='), || {
+            format!("`{option}` holds a `=`: write the option's name alone")
+        })
+    })
+}
+
 fn check_argument(argument: &str) -> Result<(), String> {
     require(!argument.is_empty() && argument != "/", || {
         "an argument has no name".into()
@@ -188,7 +216,7 @@ fn check_argument(argument: &str) -> Result<(), String> {
 }
 
 fn check_dispatch(dispatch: &Dispatch) -> Result<(), String> {
-    check_options(&dispatch.refused)?;
+    check_bare_options(&dispatch.refused)?;
     let names: [&Option<Text>; 5] = [
         &dispatch.flags,
         &dispatch.tool,

@@ -142,7 +142,32 @@ fn a_fault_in_a_file_is_named() {
         (good.replace("['a']", "[]"), "no alias"),
         (good.replace("'t', 'u'", "'t.x', 't x'"), "twice"),
         (good.replace("'t', 'u'", ""), "no names"),
+        (good.replace("'t', 'u'", "'mcp__a__t'"), "a tool's name alone"),
+        (good.replace("'t', 'u'", "' t'"), "a tool's name alone"),
+        (good.replace("['a']", "['mcp__a']"), "a server's key alone"),
+        (good.replace("['a']", "['a-*']"), "a server's key alone"),
+        (good.replace("['a']", "['a ']"), "a server's key alone"),
         (good.replace("'guest'", "'write'"), "write"),
+        (
+            dispatch(
+                "command = 'a'\nrefused = ['-u=']\n[[tools.dispatch.commands]]\nwords = ['x']\nclass = 'read'\n",
+            ),
+            "name alone",
+        ),
+        (
+            dispatch(
+                "command = 'a'\n[[tools.dispatch.commands]]\nwords = ['x']\nclass = 'guest'\n\
+                 machine = { option = ['--id='], kind = 'vm' }\n",
+            ),
+            "name alone",
+        ),
+        (
+            dispatch(
+                "command = 'a'\n[[tools.dispatch.commands]]\nwords = ['x']\nclass = 'guest'\n\
+                 machine = { option = ['--id'], scope = ['--zone='], kind = 'vm' }\n",
+            ),
+            "name alone",
+        ),
         (good.replace("'guest'", "'dispatch'"), "no `dispatch` table"),
         (
             format!("{good}machine = {{ arguments = ['h'], kind = 'host' }}\n"),

@@ -427,3 +427,17 @@ fn options_and_positions() {
     assert_eq!(positional(&words("a"), 5).unwrap(), Vec::<String>::new());
     assert!(positional(&words("--quiet a"), 0).is_err());
 }
+
+/// The server reads a field's name in any case, and others accept the beginning of an option's name.
+#[test]
+fn an_option_that_leads_elsewhere_is_refused_in_every_spelling() {
+    reads(&azure("disk_get", json!({"resource-group": "prod"})));
+    for field in ["tenant", "Tenant", "TENANT", "tenan", "Auth-Method", "auth"] {
+        let mut parameters = json!({});
+        parameters[field] = json!("x");
+        unknown(&azure("disk_get", parameters));
+    }
+    for word in ["--profile", "--PROFILE", "--prof", "--profile=x"] {
+        unknown(&aws(json!(format!("aws ec2 describe-instances {word} x"))));
+    }
+}
