@@ -157,14 +157,14 @@ fn a_fault_in_a_file_is_named() {
         (
             dispatch(
                 "command = 'a'\n[[tools.dispatch.commands]]\nwords = ['x']\nclass = 'guest'\n\
-                 machine = { option = ['--id='], kind = 'vm' }\n",
+                 machine = { option = ['--id='], kind = 'vm-name' }\n",
             ),
             "name alone",
         ),
         (
             dispatch(
                 "command = 'a'\n[[tools.dispatch.commands]]\nwords = ['x']\nclass = 'guest'\n\
-                 machine = { option = ['--id'], scope = ['--zone='], kind = 'vm' }\n",
+                 machine = { option = ['--id'], scope = ['--zone='], kind = 'vm-name' }\n",
             ),
             "name alone",
         ),
