@@ -57,11 +57,8 @@ fn failure(session: usize) -> serde_json::Value {
     })
 }
 
-/// The shipped policy with other catalogs, in a store of the user's and in one of root's; none without the compiler.
+/// The shipped policy with other catalogs, in a store of the user's and in one of root's.
 fn with_tools(servers: usize) -> Vec<Installed> {
-    let Some(compiler) = guests::compiler("large catalogs") else {
-        return Vec::new();
-    };
     let world = World::without_zvm();
     fs::create_dir(world.path("catalogs")).expect("an empty directory");
     for server in 0..servers {
@@ -85,7 +82,7 @@ fn with_tools(servers: usize) -> Vec<Installed> {
     Installed::in_both_stores(
         &format!("a policy with {tools} tools"),
         fs::read(&packed).expect("the policy"),
-        guests::compile(&compiler, &packed),
+        guests::compile(&packed),
     )
 }
 

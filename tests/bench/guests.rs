@@ -1,12 +1,10 @@
-//! The small policies of `tests/guests`, in each language, where they and the compiler have been built.
+//! The small policies of `tests/guests`, in each language, where they have been built.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use holdpoint_engine::{COMPILED_MAGIC, code_of};
-
-use crate::HOLDPOINT;
 
 /// A policy and its compiled code, each without anything of ours around it.
 pub(crate) struct Guest {
@@ -25,9 +23,6 @@ const LANGUAGES: [(&str, &str, f64); 3] = [
 
 /// All that there are.
 pub(crate) fn all() -> Vec<Guest> {
-    let Some(compiler) = compiler("policies in other languages") else {
-        return Vec::new();
-    };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/guests");
     let there = LANGUAGES.into_iter().filter_map(|(name, language, aim)| {
         let file = folder.join(name).with_extension("wasm");
@@ -41,25 +36,18 @@ pub(crate) fn all() -> Vec<Guest> {
         .map(|(language, aim, file)| Guest {
             language,
             aim,
-            code: compile(&compiler, &file),
+            code: compile(&file),
             component: fs::read(&file).expect("the policy that was built"),
         })
         .collect()
 }
 
-/// The compiler, if it was built; says what is not measured else.
-pub(crate) fn compiler(of: &str) -> Option<PathBuf> {
-    let compiler = Path::new(HOLDPOINT).with_file_name("holdpoint-compile");
-    if !compiler.is_file() {
-        println!("NOT MEASURED: {of}, for want of holdpoint-compile");
-        return None;
-    }
-    Some(compiler)
-}
+/// The program that compiles policies.
+pub(crate) const COMPILER: &str = env!("HOLDPOINT_COMPILE");
 
 /// What the engine serialised of a component, which is left beside it as well.
-pub(crate) fn compile(compiler: &Path, file: &Path) -> Vec<u8> {
-    let status = Command::new(compiler)
+pub(crate) fn compile(file: &Path) -> Vec<u8> {
+    let status = Command::new(COMPILER)
         .arg(file)
         .stdout(std::process::Stdio::null())
         .status();

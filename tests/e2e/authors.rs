@@ -101,9 +101,7 @@ fn what_packs_says_what_comes_next_and_what_two_files_say() {
 #[test]
 fn packed_catalogs_decide() {
     let house = House::new();
-    if !with_real_compiler(&house.world) {
-        return;
-    }
+    with_real_compiler(&house.world);
     let (signed, _) = packed_and_signed(&house);
     assert_eq!(house.decision("mcp__tickets__get_ticket"), "ask", "not known yet");
     house.done(&["install", &signed]);

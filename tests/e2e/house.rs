@@ -150,15 +150,12 @@ pub(crate) fn engines_own(compiled: &[u8]) -> &[u8] {
     &compiled[..compiled.len() - COMPILED_FOOTER]
 }
 
-/// Puts the real compiler in the place of its stand-in, for a test that needs what no build made ahead. Where it was not
-/// built, the test says so and ends; never in CI, which builds it first.
-pub(crate) fn with_real_compiler(world: &World) -> bool {
-    let compiler = Path::new(HOLDPOINT).with_file_name("holdpoint-compile");
-    let there = built(&compiler, "cargo build --release --package holdpoint-compile");
-    if there {
-        fs::copy(compiler, world.path("bin/holdpoint-compile")).unwrap();
-    }
-    there
+/// The real compiler, as the build of the shipped policy left it.
+pub(crate) const COMPILER: &str = env!("HOLDPOINT_COMPILE");
+
+/// Puts the real compiler in the place of its stand-in, for a test that needs what no build made ahead.
+pub(crate) fn with_real_compiler(world: &World) {
+    fs::copy(COMPILER, world.path("bin/holdpoint-compile")).unwrap();
 }
 
 /// Whether what another build makes is there. CI makes all of it.

@@ -21,6 +21,7 @@ mod cli;
 #[cfg(unix)]
 mod collector;
 #[cfg(target_os = "linux")]
+mod compiler;
 mod compiling;
 mod config;
 #[cfg(unix)]

@@ -3,12 +3,11 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
-use holdpoint_compile::Engines;
-use sha2::{Digest as _, Sha256};
+use anyhow::{Context as _, Result, ensure};
+use holdpoint_build_support::{compiler, policy, target};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
@@ -16,10 +15,13 @@ use wit_parser::Resolve;
 /// that no test calls.
 const PRELUDE: &str = include_str!("prelude.wat");
 
+/// The last bytes of code, which say whose it is: `holdpoint_engine::COMPILED_FOOTER`, written out because that crate brings
+/// the engine along. A test compares the two.
+const FOOTER: usize = 40;
+
 fn main() -> Result<()> {
     let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let target = env::var("TARGET")?;
     for watched in ["wat", "prelude.wat", "imports.wit", "build.rs", "../../wit"] {
         println!("cargo::rerun-if-changed={}", here.join(watched).display());
     }
@@ -29,6 +31,7 @@ fn main() -> Result<()> {
         .map(|file| file.map(|file| file.path()))
         .collect::<Result<_, _>>()?;
     files.sort();
+    let mut names = Vec::new();
     let mut table = String::from("/// Every policy there is.\npub const ALL: &[Policy] = &[\n");
     for file in &files {
         let name = file
@@ -37,19 +40,9 @@ fn main() -> Result<()> {
             .context("a name")?;
         let component = component(name, &fs::read_to_string(file)?, &contract, &imports)
             .with_context(|| format!("wat/{name}.wat"))?;
-        let compiled = |engines| {
-            holdpoint_compile::compile(&component, &target, engines)
-                .with_context(|| format!("wat/{name}.wat"))
-        };
-        fs::write(out.join(format!("{name}.cwasm")), compiled(Engines::Hook)?)?;
-        fs::write(
-            out.join(format!("{name}.metered.cwasm")),
-            compiled(Engines::Bench)?,
-        )?;
-        if name == "passes" {
-            fs::write(out.join("otherwise.cwasm"), otherwise(&component, &target)?)?;
-        }
-        fs::write(out.join(format!("{name}.wasm")), component)?;
+        fs::write(out.join(format!("{name}.wasm")), &component)?;
+        fs::write(out.join(format!("{name}.metered.wasm")), component)?;
+        names.push(name.to_owned());
         let bytes =
             |extension| format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.{extension}\"))");
         let (component, compiled, metered) = (bytes("wasm"), bytes("cwasm"), bytes("metered.cwasm"));
@@ -60,55 +53,45 @@ fn main() -> Result<()> {
     }
     table.push_str("];\n");
     fs::write(out.join("policies.rs"), table)?;
-    for_wasi(&here.join("../.."), &out, &target)
-}
-
-/// The shipped policy as `cargo build --target wasm32-wasip2` makes it, importing what the standard library imports there.
-fn for_wasi(root: &Path, out: &Path, target: &str) -> Result<()> {
-    for watched in ["guest", "catalogs"] {
+    let root = here.join("../..");
+    for watched in ["guest/src", "guest/build.rs", "guest/Cargo.toml", "catalogs"] {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
-    let target_dir = out.join("guest");
-    let mut cargo = Command::new(env::var("CARGO")?);
-    cargo
-        .current_dir(root)
-        .args(["build", "--lib", "--profile", "policy"]);
-    cargo.args([
-        "--package",
-        "holdpoint-guest",
-        "--target",
-        "wasm32-wasip2",
-        "--target-dir",
-    ]);
-    cargo.arg(&target_dir);
-    // What was meant for the outer build must not reach this one.
-    for (name, _) in env::vars_os() {
-        let outer = [
-            "RUSTC",
-            "RUSTFLAGS",
-            "CARGO_ENCODED_RUSTFLAGS",
-            "CARGO_BUILD_",
-            "CARGO_PROFILE_",
-        ];
-        let name = name.to_string_lossy().into_owned();
-        if outer.iter().any(|prefix| name.starts_with(prefix)) || name.contains("RUSTC_W") {
-            cargo.env_remove(name);
-        }
+    // Importing what the standard library imports there.
+    let for_wasi = policy(&root, "holdpoint-guest", target::WASI);
+    for name in ["for-wasi.wasm", "for-wasi.metered.wasm"] {
+        fs::copy(&for_wasi, out.join(name))?;
     }
-    ensure!(
-        cargo.status()?.success(),
-        "the shipped policy does not build for wasm32-wasip2"
-    );
-    let component = fs::read(target_dir.join("wasm32-wasip2/policy/holdpoint_guest.wasm"))?;
-    for (name, engines) in [
-        ("for-wasi.cwasm", Engines::Hook),
-        ("for-wasi.metered.cwasm", Engines::Bench),
-    ] {
-        let compiled = holdpoint_compile::compile(&component, target, engines)?;
-        fs::write(out.join(name), compiled)?;
-    }
-    fs::write(out.join("for-wasi.wasm"), component)?;
+    names.push("for-wasi".into());
+    compile_all(&root, &out, &names)?;
+    fs::write(out.join("otherwise.cwasm"), otherwise(&out)?)?;
     Ok(())
+}
+
+/// Has every component compiled, for the hook and for the bench.
+fn compile_all(root: &Path, out: &Path, names: &[String]) -> Result<()> {
+    let compiler = compiler(root);
+    for (options, ending) in [(&[][..], "wasm"), (&["--metered"][..], "metered.wasm")] {
+        let status = Command::new(&compiler)
+            .args(["--target", &env::var("TARGET")?])
+            .args(options)
+            .args(names.iter().map(|name| out.join(format!("{name}.{ending}"))))
+            .stdout(Stdio::null())
+            .status()?;
+        ensure!(status.success(), "a policy does not compile");
+    }
+    Ok(())
+}
+
+/// Code that says it is the hook's and was made with other settings than its engine's. A host that ran it would run what
+/// it cannot interrupt, for one.
+fn otherwise(out: &Path) -> Result<Vec<u8>> {
+    let of = |name| fs::read(out.join(name));
+    let (hooks, mut benchs) = (of("passes.cwasm")?, of("passes.metered.cwasm")?);
+    let footer = |code: &[u8]| code.len() - FOOTER;
+    let start = footer(&benchs);
+    benchs[start..].copy_from_slice(&hooks[footer(&hooks)..]);
+    Ok(benchs)
 }
 
 /// A component from a file: either its text is one, or it holds the fields of a core module.
@@ -141,20 +124,4 @@ fn component(name: &str, text: &str, contract: &str, imports: &str) -> Result<Ve
         .validate(true)
         .module(&module)?
         .encode()
-}
-
-/// Compiled without the epoch checks that end an endless loop: a host that ran it could not interrupt it.
-fn otherwise(component: &[u8], target: &str) -> Result<Vec<u8>> {
-    let in_words = |error: wasmtime::Error| anyhow!("{error:#}");
-    let mut config = holdpoint_engine::config();
-    config.epoch_interruption(false);
-    config.target(target).map_err(in_words)?;
-    let engine = wasmtime::Engine::new(&config).map_err(in_words)?;
-    let code = engine.precompile_component(component).map_err(in_words)?;
-    let magic = holdpoint_engine::COMPILED_MAGIC;
-    Ok(holdpoint_engine::compiled(
-        code,
-        magic,
-        Sha256::digest(component).into(),
-    ))
 }

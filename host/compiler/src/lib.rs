@@ -1,7 +1,7 @@
 //! Compiles policies to native code: the only place where Cranelift is linked.
 //!
-//! The hook never compiles. The host's build script compiles the shipped policy with this library; the program
-//! `holdpoint-compile` compiles others, once, before they are used.
+//! The hook never compiles. The program `holdpoint-compile` does, once, before a policy is used; the host's build script
+//! has it compile the shipped one.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
