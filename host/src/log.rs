@@ -3,11 +3,14 @@
 //! A line is one `write` on a file opened for appending, so lines of different processes do not mix. A file that has
 //! grown too large is renamed under a lock; a process that still has it open writes its line into the renamed file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use holdpoint_artifact::Digest;
+use holdpoint_common::append::{self, Links};
 use holdpoint_receipts::{Deviation, Environment, Moment};
 use serde::{Serialize, Serializer};
 
@@ -20,6 +23,10 @@ use crate::verdict::FaultKind;
 const LONGEST_REASON: usize = 400;
 /// The longest name that is kept, in characters.
 const LONGEST_NAME: usize = 160;
+/// How long another process that renames a full log is waited for. It takes less than a millisecond.
+const LONGEST_RENAMING: Duration = Duration::from_millis(300);
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// One decision. Holds no arguments and no secrets: names of tools and machines, and what was decided.
 #[derive(Debug, Clone, Serialize)]
@@ -187,15 +194,23 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// The operating system's, where the file cannot be written.
+    /// The operating system's, where the file cannot be written; also where it is neither a regular file nor the null
+    /// device, or is full and another process keeps it from being renamed.
     pub fn append_line(&self, line: &[u8]) -> io::Result<()> {
         self.create_directory()?;
-        let mut file = open_private(&self.path, OpenOptions::new().append(true).create(true))?;
+        let mut file = self.open(true)?;
         file.write_all(line)?;
         if file.metadata()?.len() >= self.largest_bytes {
             self.rotate()?;
         }
         Ok(())
+    }
+
+    /// Opens the file to append to it, without waiting for anybody; a new one only where that is wanted.
+    pub(crate) fn open(&self, create: bool) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.append(true).create(create);
+        append::open(&self.path, &mut options, Links::Followed).map(|(file, _)| file)
     }
 
     /// Makes the directory that the log is in, for its owner alone, where there is none.
@@ -209,11 +224,7 @@ impl Log {
 
     /// Renames the full file, once, however many processes found it full.
     fn rotate(&self) -> io::Result<()> {
-        let lock = open_private(
-            &self.numbered("lock"),
-            OpenOptions::new().write(true).create(true),
-        )?;
-        lock.lock()?;
+        let _lock = self.lock()?;
         if fs::metadata(&self.path).map_or(0, |metadata| metadata.len()) < self.largest_bytes {
             return Ok(());
         }
@@ -224,6 +235,33 @@ impl Log {
             fs::remove_file(&self.path)
         } else {
             fs::rename(&self.path, self.numbered(1))
+        }
+    }
+
+    /// The right to rename. Ends with the process, however that ends.
+    fn lock(&self) -> io::Result<File> {
+        let path = self.numbered("lock");
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        let in_words = |error: &io::Error| {
+            io::Error::new(
+                error.kind(),
+                format!("it is full, and {} cannot be locked: {error}", path.display()),
+            )
+        };
+        let opened = append::open(&path, &mut options, Links::Refused);
+        let (file, _) = opened.map_err(|error| in_words(&error))?;
+        let begun = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(error)) => return Err(in_words(&error)),
+                Err(TryLockError::WouldBlock) if begun.elapsed() >= LONGEST_RENAMING => {
+                    let others = io::Error::new(io::ErrorKind::TimedOut, "another process keeps it locked");
+                    return Err(in_words(&others));
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            }
         }
     }
 
@@ -256,13 +294,6 @@ pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(directory)
-}
-
-/// Opens a file; one that is made is for its owner alone.
-pub(crate) fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options.open(path)
 }
 
 /// This moment, RFC 3339 in UTC, with three digits after the second: such texts sort as their times do.

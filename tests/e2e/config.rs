@@ -94,7 +94,7 @@ fn a_configuration_that_cannot_be_used_denies_and_says_where() {
 
 /// What a path in a configuration can lead to beside a file: a pipe, a device, a file of the kernel's, a folder, 3 GiB of
 /// nothing.
-fn odd(world: &World) -> Vec<(std::path::PathBuf, &'static str)> {
+pub(crate) fn odd(world: &World) -> Vec<(std::path::PathBuf, &'static str)> {
     let pipe = world.path("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());

@@ -5,9 +5,11 @@
 //! deadline is not known before the configuration is read. So the file is opened without waiting, looked at by its
 //! descriptor and not by its name, and read up to a limit.
 
-use std::fs::{File, FileType, Metadata, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::Path;
+
+use crate::kind;
 
 /// How large files of each kind may be, in bytes: far beyond what is in use, and small enough to hold in memory.
 pub mod limit {
@@ -21,6 +23,10 @@ pub mod limit {
     pub const SECRET: u64 = 64 * 1024;
     /// A key, public or private.
     pub const KEY: u64 = 64 * 1024;
+    /// A set of public keys.
+    pub const KEY_SET: u64 = 1024 * 1024;
+    /// A file of cases, or the golden output beside it.
+    pub const CASE: u64 = 16 * 1024 * 1024;
     /// A harness's settings. `.claude.json` holds a history and grows to some megabytes.
     pub const SETTINGS: u64 = 64 * 1024 * 1024;
 }
@@ -32,16 +38,14 @@ pub mod limit {
 /// The operating system's; and where the path leads to a folder, a pipe, a device, a socket or a file that the kernel
 /// makes up as it is read, with words that follow "cannot be read" in parentheses.
 pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
-    let file = without_waiting(OpenOptions::new().read(true)).open(path);
-    let file = file.map_err(|error| in_words(error, path))?;
+    const TO_BE: &str = "read";
+    let opened = kind::without_waiting(OpenOptions::new().read(true), true).open(path);
+    let file = opened.map_err(|error| kind::in_words(error, path, TO_BE))?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(odd(&format!("it is {}", name(metadata.file_type()))));
+    match kind::odd(&file, &metadata) {
+        Some(what) => Err(kind::refused(what, TO_BE)),
+        None => Ok((file, metadata)),
     }
-    if metadata.len() == 0 && is_made_up(&file) {
-        return Err(odd("it is a file of the kernel's"));
-    }
-    Ok((file, metadata))
 }
 
 /// Reads a regular file whole.
@@ -104,84 +108,6 @@ fn size(bytes: u64) -> String {
         1024..1_048_576 => format!("{} KiB", bytes / 1024),
         _ => format!("{} MiB", bytes / 1024 / 1024),
     }
-}
-
-fn odd(what: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidInput,
-        format!("{what}, and only a regular file is read"),
-    )
-}
-
-#[cfg(unix)]
-fn name(kind: FileType) -> &'static str {
-    use std::os::unix::fs::FileTypeExt as _;
-    match kind {
-        kind if kind.is_dir() => "a folder",
-        kind if kind.is_fifo() => "a pipe",
-        kind if kind.is_socket() => "a socket",
-        _ => "a device",
-    }
-}
-
-#[cfg(not(unix))]
-fn name(kind: FileType) -> &'static str {
-    if kind.is_dir() { "a folder" } else { "a device" }
-}
-
-/// Without waiting for the other end of a pipe, and without making a terminal ours.
-#[cfg(unix)]
-fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    // The standard library adds O_CLOEXEC.
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    options.custom_flags(flags.bits().cast_signed())
-}
-
-#[cfg(not(unix))]
-fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
-}
-
-/// A socket cannot be opened at all, and the operating system's words for that puzzle people.
-#[cfg(unix)]
-fn in_words(error: io::Error, path: &Path) -> io::Error {
-    use std::os::unix::fs::FileTypeExt as _;
-    let is_socket = || std::fs::metadata(path).is_ok_and(|found| found.file_type().is_socket());
-    match error.raw_os_error() {
-        Some(code) if code == rustix::io::Errno::NXIO.raw_os_error() && is_socket() => odd("it is a socket"),
-        _ => error,
-    }
-}
-
-#[cfg(not(unix))]
-fn in_words(error: io::Error, _: &Path) -> io::Error {
-    error
-}
-
-/// Whether the kernel makes the content up: such files say that they are regular and empty, and reading one may wait, or
-/// take from others what is there to read.
-#[cfg(target_os = "linux")]
-fn is_made_up(file: &File) -> bool {
-    /// `proc`, `sysfs`, `debugfs`, `tracefs`, `securityfs`, `cgroup2` and `pstore`, by their magic numbers.
-    const KERNEL: [u64; 7] = [
-        0x9fa0,
-        0x6265_6572,
-        0x6462_6720,
-        0x7472_6163,
-        0x7363_6673,
-        0x6367_7270,
-        0x6165_676c,
-    ];
-    rustix::fs::fstatfs(file).is_ok_and(|system| {
-        let magic = u64::try_from(system.f_type).unwrap_or_default() & 0xffff_ffff;
-        KERNEL.contains(&magic)
-    })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_made_up(_: &File) -> bool {
-    false
 }
 
 #[cfg(all(test, unix))]

@@ -10,12 +10,13 @@
 //! without the lock: hooks go on appending to the last one.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdpoint_artifact::Digest;
+use holdpoint_common::read;
 
 use crate::body::{Body, Event};
 use crate::end::line_before;
@@ -196,7 +197,7 @@ impl Log {
         let written = || LogError::file(&part, "written");
         let mut out = files::replace(&part, false).map_err(written())?;
         for path in self.archived_files(through)? {
-            let mut file = File::open(&path).map_err(LogError::file(&path, "read"))?;
+            let (mut file, _) = read::open(&path).map_err(LogError::file(&path, "read"))?;
             io::copy(&mut file, &mut out).map_err(written())?;
         }
         out.flush().and_then(|()| out.sync_all()).map_err(written())?;
@@ -209,15 +210,15 @@ impl Log {
     /// Deletes what the archive holds, byte for byte, and is on the disk.
     fn remove(&self, to: &Path, through: u64, wait: Duration) -> Result<usize, LogError> {
         let paths = self.archived_files(through)?;
-        let read = || LogError::file(to, "read");
-        let archive = File::open(to).map_err(read())?;
+        let failed = || LogError::file(to, "read");
+        let (archive, metadata) = read::open(to).map_err(failed())?;
         // Also where an earlier run made it: the system may not have written all of it.
         archive.sync_all().map_err(LogError::file(to, "written"))?;
         let mut lengths = 0;
         for path in &paths {
             lengths += fs::metadata(path).map_err(LogError::file(path, "read"))?.len();
         }
-        let whole = archive.metadata().map_err(read())?.len();
+        let whole = metadata.len();
         let mut archive = BufReader::with_capacity(1 << 16, archive);
         let differs = || {
             LogError::Archive(format!(
@@ -227,10 +228,10 @@ impl Log {
             ))
         };
         let start = whole.checked_sub(lengths).ok_or_else(differs)?;
-        archive.seek(SeekFrom::Start(start)).map_err(read())?;
+        archive.seek(SeekFrom::Start(start)).map_err(failed())?;
         for path in &paths {
-            let file = File::open(path).map_err(LogError::file(path, "read"))?;
-            if !begins_with(&mut archive, BufReader::with_capacity(1 << 16, file)).map_err(read())? {
+            let (file, _) = read::open(path).map_err(LogError::file(path, "read"))?;
+            if !begins_with(&mut archive, BufReader::with_capacity(1 << 16, file)).map_err(failed())? {
                 return Err(differs());
             }
         }
@@ -246,10 +247,9 @@ impl Log {
 
 /// The last receipt in a file; none in one that has none.
 fn last_of(path: &Path) -> Result<Option<Receipt>, LogError> {
-    let read = || LogError::file(path, "read");
-    let mut file = File::open(path).map_err(read())?;
-    let length = file.metadata().map_err(read())?.len();
-    let Some((_, line)) = line_before(&mut file, length).map_err(read())? else {
+    let failed = || LogError::file(path, "read");
+    let (mut file, metadata) = read::open(path).map_err(failed())?;
+    let Some((_, line)) = line_before(&mut file, metadata.len()).map_err(failed())? else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(&line);

@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use holdpoint_artifact::Digest;
+use holdpoint_common::append::{self, Links};
 use holdpoint_common::read;
 
 use crate::body::{Body, Event};
@@ -32,12 +33,10 @@ impl End {
         for segment in Segment::all(directory)?.into_iter().rev() {
             let path = segment.path.clone();
             let failed = || LogError::file(&path, "read");
-            let mut file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(&path)
-                .map_err(failed())?;
-            let length = file.metadata().map_err(failed())?.len();
+            let mut options = OpenOptions::new();
+            options.read(true).write(true);
+            let (mut file, metadata) = append::open(&path, &mut options, Links::Followed).map_err(failed())?;
+            let length = metadata.len();
             let (last, end) = last_receipt(&mut file, length).map_err(|error| match error {
                 Trouble::File(cause) => failed()(cause),
                 Trouble::Receipt(cause) => cause.into(),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use holdpoint_common::append::{self, Links};
 use holdpoint_common::read;
 
 use crate::envelope::{LARGEST_RECEIPT, Receipt};
@@ -36,12 +37,12 @@ impl Lock {
         let path = directory.join("lock");
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
-        let file = private(&mut options).open(&path);
-        let file = file.map_err(|error| match error.kind() {
+        let opened = append::open(&path, &mut options, Links::Refused);
+        let (file, _) = opened.map_err(|error| match error.kind() {
             ErrorKind::NotFound => LogError::NoLog(directory.to_owned()),
             _ => LogError::file(&path, "opened")(error),
         })?;
-        if Self::take(|| file.try_lock(), wait).map_err(LogError::file(&path, "locked"))? {
+        if take(|| file.try_lock(), wait).map_err(LogError::file(&path, "locked"))? {
             Ok(Self { _file: file })
         } else {
             Err(LogError::Busy(directory.to_owned()))
@@ -51,23 +52,24 @@ impl Lock {
     /// The right to see the log at rest; none where there is no lock to be had, as in a copy of a log.
     pub(crate) fn shared(directory: &Path) -> Option<Self> {
         let (file, _) = read::open(&directory.join("lock")).ok()?;
-        Self::take(|| file.try_lock_shared(), READERS_WAIT)
+        take(|| file.try_lock_shared(), READERS_WAIT)
             .ok()?
             .then_some(Self { _file: file })
     }
+}
 
-    fn take(attempt: impl Fn() -> Result<(), TryLockError>, wait: Duration) -> io::Result<bool> {
-        let started = Instant::now();
-        let mut pause = Duration::from_micros(100);
-        loop {
-            match attempt() {
-                Ok(()) => return Ok(true),
-                Err(TryLockError::Error(error)) => return Err(error),
-                Err(TryLockError::WouldBlock) if started.elapsed() >= wait => return Ok(false),
-                Err(TryLockError::WouldBlock) => thread::sleep(pause),
-            }
-            pause = (2 * pause).min(Duration::from_millis(2));
+/// Tries to take a lock for so long; says whether it was taken.
+pub(crate) fn take(attempt: impl Fn() -> Result<(), TryLockError>, wait: Duration) -> io::Result<bool> {
+    let started = Instant::now();
+    let mut pause = Duration::from_micros(100);
+    loop {
+        match attempt() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if started.elapsed() >= wait => return Ok(false),
+            Err(TryLockError::WouldBlock) => thread::sleep(pause),
         }
+        pause = (2 * pause).min(Duration::from_millis(2));
     }
 }
 
@@ -253,9 +255,9 @@ impl Source {
 
 /// The number of the last receipt in a file.
 fn last_number(path: &Path, length: u64) -> Result<u64, LogError> {
-    let read = || LogError::file(path, "read");
-    let mut file = File::open(path).map_err(read())?;
-    let line = crate::end::line_before(&mut file, length).map_err(read())?;
+    let failed = || LogError::file(path, "read");
+    let (mut file, _) = read::open(path).map_err(failed())?;
+    let line = crate::end::line_before(&mut file, length).map_err(failed())?;
     let text = line.map(|(_, line)| String::from_utf8_lossy(&line).into_owned());
     Ok(Receipt::read(text.unwrap_or_default().trim_end())?.seq)
 }

@@ -15,9 +15,6 @@ use crate::error::LogError;
 use crate::files;
 use crate::moment::Moment;
 
-/// The largest key set that is read, in bytes.
-const LARGEST: u64 = 1024 * 1024;
-
 /// Keys that sign receipts, or did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeySet {
@@ -101,7 +98,7 @@ impl KeySet {
     ///
     /// Where it cannot be read or has a key that cannot be used.
     pub fn read(path: &Path) -> Result<Self, LogError> {
-        let text = read::read_text(path, LARGEST).map_err(LogError::file(path, "read"))?;
+        let text = read::read_text(path, limit::KEY_SET).map_err(LogError::file(path, "read"))?;
         Self::from_json(&text).map_err(|cause| LogError::KeySet {
             path: path.to_owned(),
             cause,

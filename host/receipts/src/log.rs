@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdpoint_artifact::{Digest, KeyPair};
+use holdpoint_common::append::{self, Links};
 
 use crate::body::{Body, Event};
 use crate::end::{self, End};
@@ -318,9 +319,8 @@ impl<'a> Tail<'a> {
         let failed = || LogError::file(&segment.path, "written");
         let mut options = OpenOptions::new();
         options.append(true).create(true);
-        let mut file = files::private(&mut options)
-            .open(&segment.path)
-            .map_err(failed())?;
+        let opened = append::open(&segment.path, &mut options, Links::Followed);
+        let (mut file, _) = opened.map_err(failed())?;
         if let Err(cause) = file.write_all(lines) {
             // What is there of them is nobody's receipt. Where this fails too, the next writer sets it aside.
             let _ = file.set_len(length);

@@ -3,8 +3,8 @@
 //! Such a hook goes on when nothing answers, so it can never be a gate: an event that waits for a verdict is refused with
 //! that as the reason. What is answered otherwise is empty, as the harness shows the model whatever else there is.
 
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::fs::{File, Metadata};
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,9 +16,12 @@ use axum::http::header::{ALLOW, AUTHORIZATION, CONTENT_LENGTH, WWW_AUTHENTICATE}
 use axum::http::request::Parts;
 use axum::http::{HeaderName, Method, Request, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use holdpoint_common::read;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
+
+use crate::files::readable_by_others;
 
 /// The largest event that is taken, in bytes.
 pub const LARGEST_EVENT: usize = 16 << 20;
@@ -61,8 +64,10 @@ impl Token {
     /// [`ServeError::Token`] where others may read the file, it holds no token, or it can neither be read nor made.
     pub fn read_or_make(path: &Path) -> Result<(Self, bool), ServeError> {
         let failed = |why: String| ServeError::Token(path.to_owned(), why);
-        match File::open(path) {
-            Ok(file) => Self::read(file).map(|token| (token, false)).map_err(failed),
+        match read::open(path) {
+            Ok((file, metadata)) => Self::read(&file, &metadata)
+                .map(|token| (token, false))
+                .map_err(failed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::make(path)
                 .map(|token| (token, true))
                 .map_err(|error| failed(error.to_string())),
@@ -70,14 +75,12 @@ impl Token {
         }
     }
 
-    fn read(file: File) -> Result<Self, String> {
-        if readable_by_others(&file) {
+    fn read(file: &File, metadata: &Metadata) -> Result<Self, String> {
+        if readable_by_others(metadata) {
             return Err("it may be read by others; mend it with chmod 600".into());
         }
-        let mut text = String::new();
-        file.take(LARGEST_TOKEN)
-            .read_to_string(&mut text)
-            .map_err(|error| error.to_string())?;
+        let bytes = read::read_opened(file, metadata, LARGEST_TOKEN);
+        let text = bytes.and_then(read::text).map_err(|error| error.to_string())?;
         let token = text.trim();
         match token.len() >= SHORTEST_TOKEN && token.bytes().all(|byte| byte.is_ascii_graphic()) {
             true => Ok(Self::of(token)),
@@ -109,20 +112,6 @@ impl Token {
         let differences = self.0.iter().zip(shown).map(|(ours, theirs)| ours ^ theirs);
         differences.fold(0, |all, difference| all | difference) == 0
     }
-}
-
-#[cfg(unix)]
-fn readable_by_others(file: &File) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    !file.metadata().is_ok_and(|file| {
-        let ours = file.uid() == 0 || file.uid() == rustix::process::geteuid().as_raw();
-        ours && file.mode() & 0o077 == 0
-    })
-}
-
-#[cfg(not(unix))]
-fn readable_by_others(_: &File) -> bool {
-    false
 }
 
 /// Writes an event's receipt. An error is for whoever watches over the server; the harness is not told.

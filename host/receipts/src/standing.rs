@@ -3,6 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 
+use holdpoint_common::append::{self, Links};
 use holdpoint_common::read;
 
 use holdpoint_artifact::Digest;
@@ -67,11 +68,9 @@ impl Log {
         let lock = directory.join("lock");
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
-        files::private(&mut options)
-            .open(&lock)
-            .map_err(LogError::file(&lock, "opened"))?;
+        append::open(&lock, &mut options, Links::Refused).map_err(LogError::file(&lock, "opened"))?;
         if let Some(Segment { path }) = Segment::all(directory)?.pop() {
-            let opened = OpenOptions::new().append(true).open(&path);
+            let opened = append::open(&path, OpenOptions::new().append(true), Links::Followed);
             opened.map_err(LogError::file(&path, "written"))?;
         }
         Ok(())

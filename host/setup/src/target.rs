@@ -1,8 +1,10 @@
 //! The file that a path leads to, through links, also where it is not there yet; and whether it can be changed.
 
 use std::fs::{self, Metadata};
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
+
+use holdpoint_common::read;
 
 use crate::file::FileError;
 
@@ -122,15 +124,7 @@ pub(crate) fn bytes_now(target: &Path) -> Result<Option<Vec<u8>>, FileError> {
 }
 
 fn read_bounded(target: &Path, path: &Path) -> Result<Vec<u8>, FileError> {
-    let mut bytes = Vec::new();
-    let file = fs::File::open(target).map_err(FileError::io(path))?;
-    file.take(LARGEST + 1)
-        .read_to_end(&mut bytes)
-        .map_err(FileError::io(path))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(FileError::refused(path, "it is larger than 16 MiB"));
-    }
-    Ok(bytes)
+    read::read(target, LARGEST).map_err(FileError::io(path))
 }
 
 /// Where a path leads through every link, and whether there was one. The last of them may lead to what is not there.

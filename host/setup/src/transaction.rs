@@ -9,6 +9,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use holdpoint_common::read;
+
 use crate::file::FileError;
 use crate::target::{Found, bytes_now, nearest_folder};
 
@@ -378,7 +380,7 @@ fn sweep(target: &Path) {
         if !is_ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
-        if File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+        if read::open(&entry.path()).is_ok_and(|(file, _)| file.try_lock().is_ok()) {
             let _ = fs::remove_file(entry.path());
         }
     }

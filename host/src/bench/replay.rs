@@ -1,10 +1,11 @@
 //! Records run against a candidate, a few at a time, so that their number costs no memory.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
+use holdpoint_common::read;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -106,7 +107,8 @@ pub fn read(path: &Path, mut take: impl FnMut(Placed) -> Result<(), ReplayError>
         path: path.to_owned(),
         cause,
     };
-    let mut lines = BufReader::new(File::open(path).map_err(unreadable)?);
+    let (file, _) = read::open(path).map_err(unreadable)?;
+    let mut lines = BufReader::new(file);
     let mut text = Vec::new();
     for line in 1.. {
         text.clear();

@@ -8,7 +8,6 @@ mod revoke;
 mod trials;
 
 use std::error::Error;
-use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -17,6 +16,7 @@ use clap::{Args, Subcommand};
 use holdpoint_artifact::{
     Inspection, LARGEST, PublicKey, Signature, Trust, TrustedKey, UtcTime, Version, gate, inspect,
 };
+use holdpoint_common::read::{self, limit};
 use holdpoint_store::{Store, StoreError};
 use serde::Serialize;
 
@@ -280,7 +280,7 @@ impl PolicyArguments {
 }
 
 fn public_key(path: &Path) -> Result<PublicKey, Box<dyn Error>> {
-    let text = std::fs::read_to_string(path).map_err(|error| about(path, error))?;
+    let text = read::read_text(path, limit::KEY).map_err(|error| about(path, error))?;
     PublicKey::from_pem(&text).map_err(|error| about(path, error))
 }
 
@@ -300,7 +300,7 @@ fn only(public: PublicKey) -> Trust {
 }
 
 fn verify(file: &Path, trust: &Trust, config: &Policy, json: bool) -> Done {
-    let (bytes, grants) = (read(file)?, config.grants());
+    let (bytes, grants) = (read_policy(file)?, config.grants());
     let admitted = gate(&bytes, trust, &runtime::contract(&grants), now());
     let facts = admitted.map_err(|refusal| about(file, refusal))?.into_facts();
     if json {
@@ -356,7 +356,7 @@ pub(super) fn read_named(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     }
     // A word that is no file's name is most likely that word, misspelt.
     let is_word = path.components().count() == 1 && path.extension().is_none();
-    read(path).map_err(|error| {
+    read_policy(path).map_err(|error| {
         if is_word && !path.exists() {
             format!("{error}; the policy inside this program is called {SHIPPED}").into()
         } else {
@@ -365,11 +365,11 @@ pub(super) fn read_named(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     })
 }
 
-/// Reads a file; of one that is far too large to be a policy, only so much that this is seen.
-fn read(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+/// Reads a policy's file; of one that is far too large to be a policy, only so much that this is seen.
+fn read_policy(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes))
+    read::open(path)
+        .and_then(|(file, _)| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes))
         .map_err(|error| about(path, error))?;
     Ok(bytes)
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use holdpoint_artifact::{Digest, PublicKey};
+use holdpoint_common::read::{self, limit};
 use holdpoint_receipts::{
     Calls, Filter, Key, KeySet, KeyStatus, Log, Moment, Report, Source, Trust, Verdict, verify,
 };
@@ -358,7 +359,8 @@ fn told_of(log: &Log, key: &Key, mode: Mode) -> Done {
 
 /// Keys from a key set's file, or the one in a PEM file.
 fn trusted(path: &Path) -> Result<KeySet, Box<dyn Error>> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text =
+        read::read_text(path, limit::KEY_SET).map_err(|error| format!("{}: {error}", path.display()))?;
     if !text.trim_start().starts_with("-----BEGIN") {
         return Ok(KeySet::read(path)?);
     }

@@ -1,8 +1,9 @@
 //! Other agents on this machine. They run calls of MCP servers too, and Holdpoint stands before Claude Code's only.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use holdpoint_common::read;
 
 use super::finding::Finding;
 use super::servers;
@@ -134,8 +135,7 @@ fn find(agent: &'static Agent, home: &Path, folders: &[PathBuf]) -> Option<Found
 /// The servers under the key that a catalog knows; none where there is no server at all. Of a file that is neither JSON
 /// nor TOML, only whether it has the key is read.
 fn servers_in(path: &Path, key: &str) -> Option<Vec<String>> {
-    let is_short = fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= LONGEST);
-    let bytes = is_short.then(|| fs::read(path).ok()).flatten()?;
+    let bytes = read::read(path, LONGEST).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let names: Vec<String> = if let Ok(value) = serde_json::from_str::<serde_json::Value>(&text) {
         value[key].as_object()?.keys().cloned().collect()

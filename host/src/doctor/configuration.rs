@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use holdpoint_common::read::{self, limit};
 use holdpoint_common::way::Problem;
 
 use super::finding::{Finding, Repair};
@@ -79,7 +80,7 @@ fn unnamed(
     files: &[PathBuf],
     loaded: &Result<Config, ConfigError>,
 ) -> Vec<(PathBuf, Unnamed)> {
-    let machine: toml::Table = std::fs::read_to_string(&places.machine)
+    let machine: toml::Table = read::read_text(&places.machine, limit::CONFIGURATION)
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or_default();

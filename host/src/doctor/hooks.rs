@@ -12,6 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use holdpoint_common::read::{self, limit};
 use holdpoint_setup::json;
 use holdpoint_setup::reading::{Installation, Level, State};
 use holdpoint_setup::{Command, Event, Start};
@@ -94,8 +95,9 @@ impl Facts {
                 .iter()
                 .filter(|file| file.state != State::Absent)
         };
-        let names_us =
-            |path: &Path| fs::read(path).is_ok_and(|bytes| json::decode(&bytes).contains("holdpoint"));
+        let names_us = |path: &Path| {
+            read::read(path, limit::SETTINGS).is_ok_and(|bytes| json::decode(&bytes).contains("holdpoint"))
+        };
         Self {
             entries: entries.collect(),
             writable: there()

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use holdpoint_common::append::{self, Links};
 use holdpoint_setup::{Event, Hook};
 
 use super::Examination;
@@ -38,10 +39,8 @@ pub fn repair(examination: &Examination) -> Vec<Result<String, String>> {
 fn apply(repair: &Repair, examination: &Examination) -> Result<(), String> {
     match repair {
         Repair::Mode { path, mode } => private::set_mode(path, *mode).map_err(|error| error.to_string()),
-        Repair::EndLine(path) => OpenOptions::new()
-            .append(true)
-            .open(path)
-            .and_then(|mut file| file.write_all(b"\n"))
+        Repair::EndLine(path) => append::open(path, OpenOptions::new().append(true), Links::Followed)
+            .and_then(|(mut file, _)| file.write_all(b"\n"))
             .map_err(|error| error.to_string()),
         Repair::Compile(file) => install(file, examination.named_config.as_deref()),
         Repair::Hooks(path) => hooks(path, examination),

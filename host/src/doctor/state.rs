@@ -66,7 +66,7 @@ impl LogFacts {
         let opened = log
             .create_directory()
             .and_then(|()| fs::metadata(&log.path).map(drop))
-            .and_then(|()| fs::OpenOptions::new().append(true).open(&log.path).map(drop));
+            .and_then(|()| log.open(false).map(drop));
         let metadata = fs::metadata(&log.path);
         Self {
             path: log.path.clone(),

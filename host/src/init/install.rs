@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use holdpoint_setup::file::{self, Change, Transaction};
-use holdpoint_setup::reading::{self, Content, Fires, Installation, Level, Places, Source, State};
+use holdpoint_setup::reading::{self, Fires, Installation, Level, Places, Source, State};
 use holdpoint_setup::{Event, Hook, plugin};
 
 use super::place::{copies, readers};
@@ -67,12 +67,7 @@ impl Target {
         let Some((level, path)) = self.file(places) else {
             return Ok(());
         };
-        let content = match fs::read(&path) {
-            Ok(bytes) => Content::Bytes(bytes),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(InitError::file(&path)(error)),
-        };
-        let installation = Installation::judge(vec![Source { level, path, content }]);
+        let installation = Installation::judge(vec![Source::read(level, path)]);
         let file = &installation.files[0];
         match &file.state {
             State::Skipped(holdpoint_setup::reading::Skipped::Empty) => Ok(()),

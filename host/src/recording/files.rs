@@ -4,9 +4,10 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
+use holdpoint_common::append::{self, Links};
 use time::{Date, Month};
 
-use crate::log::{create_private, open_private};
+use crate::log::create_private;
 
 /// How many files there are, about, when the folder is full.
 const FILES: u64 = 8;
@@ -53,7 +54,10 @@ impl Files {
             None => 1,
         };
         let path = self.directory.join(format!("{date}.{number}.{ENDING}"));
-        open_private(&path, OpenOptions::new().append(true).create(true))?.write_all(line)?;
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        let (mut file, _) = append::open(&path, &mut options, Links::Followed)?;
+        file.write_all(line)?;
         self.take_away(&files, day, number, line.len() as u64)
     }
 

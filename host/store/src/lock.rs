@@ -5,6 +5,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use holdpoint_common::append::{self, Links};
+
 use crate::error::StoreError;
 use crate::owner;
 
@@ -18,8 +20,9 @@ pub(crate) struct Lock(#[expect(dead_code, reason = "holds the lock by being ope
 pub(crate) fn take(path: &Path, deadline: Instant) -> Result<Lock, StoreError> {
     let io = |cause| StoreError::io(path, cause);
     let begun = Instant::now();
-    let file = OpenOptions::new().write(true).open(path).map_err(io)?;
-    owner::check(path, &file.metadata().map_err(io)?)?;
+    let opened = append::open(path, OpenOptions::new().write(true), Links::Refused);
+    let (file, metadata) = opened.map_err(io)?;
+    owner::check(path, &metadata)?;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(Lock(file)),

@@ -3,8 +3,15 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
+use std::time::Duration;
+
+use holdpoint_common::append::{self, Links};
 
 use super::Signed;
+use crate::files;
+
+/// How long other processes are waited for, each of which writes a line.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 impl Signed {
     /// Appends the receipt to a file, which is made where there is none, and sees it on the disk. Many processes may do so
@@ -14,10 +21,15 @@ impl Signed {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be written.
+    /// Where the file cannot be written, is not a regular one, or is locked for too long.
     pub fn keep(&self, path: &Path) -> io::Result<()> {
         let mut file = open(path)?;
-        file.lock()?;
+        if !files::take(|| file.try_lock(), LONGEST_WAIT)? {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "another process keeps it locked",
+            ));
+        }
         let mut line = match ends_within_a_line(&mut file)? {
             true => b"\n".to_vec(),
             false => Vec::new(),
@@ -32,9 +44,7 @@ impl Signed {
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    append::open(path, &mut options, Links::Followed).map(|(file, _)| file)
 }
 
 fn ends_within_a_line(file: &mut File) -> io::Result<bool> {

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use holdpoint_common::read::{self, limit};
+
 /// Whose settings a file holds. A later one wins over an earlier one where both set a switch; hooks of all of them run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
@@ -55,6 +57,25 @@ pub struct Source {
     pub path: PathBuf,
     /// What was read.
     pub content: Content,
+}
+
+impl Source {
+    /// Reads a file, also one that is not there. The client would wait for the writer of a pipe; this does not.
+    pub fn read(level: Level, path: PathBuf) -> Self {
+        let content = match read::read(&path, limit::SETTINGS) {
+            Ok(bytes) => Content::Bytes(bytes),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Content::Absent
+            }
+            Err(error) => Content::Unreadable(error.to_string()),
+        };
+        Self { level, path, content }
+    }
 }
 
 /// What reading a file gave.
@@ -110,10 +131,10 @@ impl Places {
     /// Reads all of them, also those that are not there, in the order in which they count.
     pub fn read(&self) -> Vec<Source> {
         let mut sources = vec![
-            source(Level::User, self.user.clone()),
-            source(Level::Project, self.project.clone()),
-            source(Level::Local, self.local.clone()),
-            source(Level::Managed, self.managed_settings()),
+            Source::read(Level::User, self.user.clone()),
+            Source::read(Level::Project, self.project.clone()),
+            Source::read(Level::Local, self.local.clone()),
+            Source::read(Level::Managed, self.managed_settings()),
         ];
         // From the home directory, the user's file and the project's are one.
         if self.user == self.project {
@@ -131,25 +152,13 @@ impl Places {
             })
             .collect();
         dropped_in.sort();
-        sources.extend(dropped_in.into_iter().map(|path| source(Level::DropIn, path)));
+        sources.extend(
+            dropped_in
+                .into_iter()
+                .map(|path| Source::read(Level::DropIn, path)),
+        );
         sources
     }
-}
-
-pub(super) fn source(level: Level, path: PathBuf) -> Source {
-    let content = match fs::read(&path) {
-        Ok(bytes) => Content::Bytes(bytes),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Content::Absent
-        }
-        Err(error) => Content::Unreadable(error.to_string()),
-    };
-    Source { level, path, content }
 }
 
 /// The folder in which this system's administrator puts settings.

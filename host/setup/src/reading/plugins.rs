@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use holdpoint_common::read::{self, limit};
 use serde_json::{Value, json};
 
-use super::places::{Content, Level, Source, source};
+use super::places::{Content, Level, Source};
 use crate::json::{self, Limits};
 
 /// The hooks of a plugin that lies in a folder: those of `hooks/hooks.json`, and what its manifest says beside them.
 pub(super) fn hooks_of(folder: &Path, level: Level) -> Vec<Source> {
-    let mut sources = vec![source(level, folder.join("hooks/hooks.json"))];
+    let mut sources = vec![Source::read(level, folder.join("hooks/hooks.json"))];
     let manifest = folder.join(".claude-plugin/plugin.json");
     let said = json_of(&manifest).and_then(|mut manifest| Some(manifest.get_mut("hooks")?.take()));
     let said = match said {
@@ -21,7 +22,7 @@ pub(super) fn hooks_of(folder: &Path, level: Level) -> Vec<Source> {
     };
     for hooks in said {
         match hooks {
-            Value::String(path) => sources.push(source(level, folder.join(path))),
+            Value::String(path) => sources.push(Source::read(level, folder.join(path))),
             Value::Object(hooks) => {
                 let hooks = if hooks.contains_key("hooks") {
                     Value::Object(hooks)
@@ -102,7 +103,7 @@ pub(super) fn enabled(settings: &[(Level, BTreeMap<String, bool>)]) -> Vec<(Stri
 }
 
 fn json_of(path: &Path) -> Option<Value> {
-    let bytes = fs::read(path).ok()?;
+    let bytes = read::read(path, limit::SETTINGS).ok()?;
     let parsed = json::parse(&json::decode(&bytes), Limits::FILE).ok()?;
     Some(parsed.value)
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use holdpoint_common::read::{self, limit};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
@@ -13,7 +14,9 @@ use toml::Table;
 use super::format::{self, Event};
 use super::script::Script;
 use super::{Case, Question};
-use crate::{harness::claude_code, hook};
+use crate::harness::claude_code;
+use crate::harness::stdin::LARGEST_EVENT;
+use crate::hook;
 
 /// The lists that a case's own entries are put before.
 const JOINED: [&str; 5] = ["vm", "vpg", "fault", "unknown", "catalogs"];
@@ -104,7 +107,7 @@ fn find(folder: &Path, below: &str, found: &mut Vec<(PathBuf, String)>) -> Resul
 }
 
 fn read_file(path: &Path, name: &str) -> Result<Vec<Case>, CaseError> {
-    let text = fs::read_to_string(path).map_err(|cause| CaseError::Unreadable {
+    let text = read::read_text(path, limit::CASE).map_err(|cause| CaseError::Unreadable {
         path: path.to_owned(),
         cause,
     })?;
@@ -255,7 +258,7 @@ fn question(case: &format::Case, folder: &Path) -> Result<Question, String> {
     let bytes = match &case.event {
         Event::Captured(path) => {
             let path = folder.join(path);
-            fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?
+            read::read(&path, LARGEST_EVENT as u64).map_err(|error| format!("{}: {error}", path.display()))?
         }
         Event::Written(fields) => wire(fields.clone())?,
     };
@@ -308,7 +311,7 @@ fn wire(mut fields: Map<String, Value>) -> Result<Vec<u8>, String> {
 
 fn catalog(path: &Path) -> Result<Value, String> {
     let about = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = fs::read_to_string(path).map_err(|error| about(&error))?;
+    let text = read::read_text(path, limit::CATALOG).map_err(|error| about(&error))?;
     let table: Table = text.parse().map_err(|error: toml::de::Error| about(&error))?;
     serde_json::to_value(table).map_err(|error| about(&error))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use holdpoint_common::read::{self, limit};
 use thiserror::Error;
 
 use super::expect::difference;
@@ -33,7 +34,7 @@ impl Golden {
     /// Where there is one that cannot be read.
     pub fn beside(case_file: &Path) -> Result<Self, GoldenError> {
         let path = path(case_file);
-        match fs::read_to_string(&path) {
+        match read::read_text(&path, limit::CASE) {
             Ok(text) => Ok(Self::parse(&text)),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(cause) => Err(GoldenError { path, cause }),

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdpoint_artifact::{KeyPair, Manifest, Trust, Version, catalog_of, gate, inspect, sign as signed};
+use holdpoint_common::read::{self, limit};
 use holdpoint_store::pull;
 
-use super::{Channel, Done, Passphrase, Sign, about, not_made, now, only, print, read};
+use super::{Channel, Done, Passphrase, Sign, about, not_made, now, only, print, read_policy};
 use crate::{private, runtime};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -46,7 +47,7 @@ pub(super) fn keygen(path: &Path, passphrase: &Passphrase) -> Done {
 
 /// Signs a component.
 pub(super) fn sign(arguments: &Sign) -> Done {
-    let component = read(&arguments.component)?;
+    let component = read_policy(&arguments.component)?;
     let in_component = |error: &dyn Error| about(&arguments.component, error);
     let key = private_key(&arguments.key, &arguments.passphrase)?;
     let manifest = Manifest {
@@ -72,7 +73,7 @@ pub(super) fn sign(arguments: &Sign) -> Done {
 /// Writes a channel's document and its signature. It names only what a host that trusts this key lets in.
 pub(super) fn channel(arguments: &Channel) -> Done {
     let file = &arguments.file;
-    let bytes = read(file)?;
+    let bytes = read_policy(file)?;
     let key = private_key(&arguments.key, &arguments.passphrase)?;
     let grants = runtime::CAPABILITIES.map(str::to_owned);
     let admitted = gate(&bytes, &only(key.public()), &runtime::contract(&grants), now());
@@ -131,7 +132,7 @@ fn contract_of(component: &[u8]) -> Result<Version, Box<dyn Error>> {
 /// Reads a private key, from a file that nobody else can read.
 fn private_key(path: &Path, passphrase: &Passphrase) -> Result<KeyPair, Box<dyn Error>> {
     // Before who may read it: of a public key, that is everybody.
-    if fs::read_to_string(path).is_ok_and(|text| text.contains("-----BEGIN PUBLIC KEY-----")) {
+    if read::read_text(path, limit::KEY).is_ok_and(|text| text.contains("-----BEGIN PUBLIC KEY-----")) {
         return Err(about(
             path,
             "this is a public key, which checks signatures; signing takes the private one beside it",
@@ -172,13 +173,13 @@ impl Passphrase {
 }
 
 fn read_secret(path: &Path) -> Result<String, Box<dyn Error>> {
-    let file = fs::File::open(path).map_err(|error| about(path, error))?;
-    let metadata = file.metadata().map_err(|error| about(path, error))?;
+    let (file, metadata) = read::open(path).map_err(|error| about(path, error))?;
     if private::readable_by_others(&metadata) {
         let path = path.display();
         return Err(format!("{path} may be read by others; mend it with: chmod 600 {path}").into());
     }
-    std::io::read_to_string(file).map_err(|error| about(path, error))
+    let bytes = read::read_opened(&file, &metadata, limit::KEY);
+    bytes.and_then(read::text).map_err(|error| about(path, error))
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

@@ -9,7 +9,7 @@ use holdpoint_store::pull::{Network, Reference, docker_configuration};
 use holdpoint_store::{Admission, Change, Changed, Entry, Kept, Store, StoreError, Which, title};
 use serde_json::json;
 
-use super::{Done, now, print, print_json, read};
+use super::{Done, now, print, print_json, read_policy};
 use crate::config::Policy;
 use crate::policy::BUILD;
 use crate::{compiler, runtime};
@@ -47,7 +47,7 @@ impl Gatekeeper {
 /// Installs a file.
 pub(super) fn install(config: &Policy, file: &Path, allow_downgrade: bool) -> Done {
     let gatekeeper = Gatekeeper::of(config)?;
-    let bytes = read(file)?;
+    let bytes = read_policy(file)?;
     let program = compiler::find()?;
     let origin = std::path::absolute(file)?.display().to_string();
     let store = Store::create(&gatekeeper.root)?;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use holdpoint_artifact::{Digest, put_data, with_catalog};
+use holdpoint_common::read::{self, limit};
 use holdpoint_guest::catalog::{check, format::Catalog, pack, place};
 use serde_json::json;
 
@@ -93,7 +94,7 @@ fn catalogs(folder: &Path) -> Result<Vec<(PathBuf, Catalog)>, Box<dyn std::error
         return Err(about(folder, "holds no catalog (*.toml)"));
     }
     let read = |file: &PathBuf| {
-        let text = fs::read_to_string(file).map_err(|error| about(file, error))?;
+        let text = read::read_text(file, limit::CATALOG).map_err(|error| about(file, error))?;
         let catalog = toml::from_str(&text).map_err(|error| about(file, error))?;
         let catalog = check::prepare(catalog).map_err(|error| about(file, error))?;
         Ok((file.clone(), catalog))

@@ -7,7 +7,7 @@ use holdpoint_artifact::{Facts, Signature, Version, inspect};
 use holdpoint_store::{Revocation, Store, StoreError, Target, Which, title};
 
 use super::operator::Gatekeeper;
-use super::{Done, about, now, print, read};
+use super::{Done, about, now, print, read_policy};
 use crate::config::Policy;
 use crate::runtime;
 
@@ -94,7 +94,7 @@ impl Gatekeeper {
 
     /// The policy in a file, whether it would be let in or not.
     fn file(&self, path: &Path) -> Result<(Target, String), Box<dyn Error>> {
-        let bytes = read(path)?;
+        let bytes = read_policy(path)?;
         let inspection = inspect(&bytes, &self.trust, &runtime::contract(&[]), now());
         let digest = inspection.digest.ok_or_else(|| about(path, "is no policy"))?;
         // Its manifest comes with the signature, and another digest with that.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use holdpoint_common::read;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -23,6 +23,7 @@ use crate::config::Policy;
 use crate::event::Event;
 use crate::exit::ExitCode;
 use crate::harness::claude_code;
+use crate::harness::stdin::LARGEST_EVENT;
 use crate::runtime::Call;
 use crate::verdict::FaultKind;
 use crate::{hook, text};
@@ -118,7 +119,7 @@ impl CheckArguments {
 
 /// A captured event as a policy is told of it.
 fn own_call(path: &Path) -> Result<(String, Call), Box<dyn Error>> {
-    let bytes = fs::read(path).map_err(|error| about(path, error))?;
+    let bytes = read::read(path, LARGEST_EVENT as u64).map_err(|error| about(path, error))?;
     match claude_code::read(&bytes) {
         Ok(Event::Before(call)) => Ok((
             path.display().to_string(),
@@ -169,7 +170,7 @@ pub(super) fn shadow(named_config: Option<PathBuf>, json: bool) -> Done {
     let mut last: Vec<Value> = Vec::new();
     // Oldest first.
     for path in log.files().iter().rev() {
-        let file = fs::File::open(path).map_err(|error| about(path, error))?;
+        let (file, _) = read::open(path).map_err(|error| about(path, error))?;
         for line in BufReader::new(file).lines() {
             let line = line.map_err(|error| about(path, error))?;
             // A line that another release wrote, or that was cut by a full disk, says nothing of the shadow.

@@ -6,6 +6,7 @@ mod lists;
 use std::env;
 use std::path::{Path, PathBuf};
 
+use holdpoint_common::read::{self, limit};
 use holdpoint_setup::file::{self, Copies, Readers, Transaction};
 use holdpoint_setup::reading::{Installation, Places};
 use serde_json::Value;
@@ -96,7 +97,7 @@ fn read_lists(original: &Original, path: &Path) -> Lists {
     let mut unread = None;
     let of_file = file.map(|file| {
         let file = path.parent().unwrap_or_else(|| Path::new("/")).join(file);
-        let text = std::fs::read_to_string(&file).map_err(|error| error.to_string());
+        let text = read::read_text(&file, limit::CONFIGURATION).map_err(|error| error.to_string());
         let value = text.and_then(|text| {
             let text = text.trim_start_matches('\u{feff}');
             serde_json::from_str::<Value>(text).map_err(|_| "it is not JSON".to_owned())

@@ -1,13 +1,13 @@
 //! Channels: a signed document that says which version is current, and until when that is to be believed.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read as _;
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use holdpoint_artifact::{Digest, Facts, KeyPair, LARGEST, Trust, UtcTime, Version};
+use holdpoint_common::read;
 use reqwest::Url;
 use reqwest::header::HeaderMap;
 use serde::{Deserialize, Serialize};
@@ -299,18 +299,8 @@ async fn fetch(http: &Http, url: &Url, most: u64) -> Result<Vec<u8>, FetchError>
     let path = url
         .to_file_path()
         .map_err(|()| unreachable("it is no path here".into()))?;
-    let io = |error: std::io::Error| unreachable(error.to_string());
-    if !std::fs::metadata(&path).map_err(io)?.is_file() {
-        return Err(unreachable("it is no file".into()));
-    }
-    let mut bytes = Vec::new();
-    File::open(&path)
-        .map_err(io)?
-        .take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(io)?;
-    if bytes.len() as u64 > most {
-        return Err(FetchError::TooLarge(url.to_string(), most));
-    }
-    Ok(bytes)
+    read::read(&path, most).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => FetchError::TooLarge(url.to_string(), most),
+        _ => unreachable(error.to_string()),
+    })
 }

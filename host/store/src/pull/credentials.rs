@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use std::{env, fs, io};
+use std::{env, io};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use holdpoint_common::read::{self, limit};
 use serde::Deserialize;
 
 use super::FetchError;
@@ -64,7 +65,7 @@ pub fn docker_configuration() -> Option<PathBuf> {
 /// The credentials for a registry; none where none are kept for it.
 pub(super) fn look_up(config: &Path, registry: &str) -> Result<Option<Credentials>, FetchError> {
     let bad = |why: String| FetchError::Credentials(format!("{} {why}", config.display()));
-    let bytes = match fs::read(config) {
+    let bytes = match read::read(config, limit::SETTINGS) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         bytes => bytes.map_err(|error| bad(format!("cannot be read ({error})")))?,
     };
@@ -158,7 +159,7 @@ mod tests {
 
     fn from(config: &str, registry: &str) -> Result<Option<Credentials>, FetchError> {
         let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), config).unwrap();
+        std::fs::write(file.path(), config).unwrap();
         look_up(file.path(), registry)
     }
 
