@@ -253,7 +253,7 @@ impl Status {
             section(
                 &mut text,
                 since.as_deref().unwrap_or("Checkpoints of the last 24 hours"),
-                self.machine_table().render(terminal),
+                self.machine_table(terminal).render(terminal),
             );
         }
         text
@@ -261,8 +261,7 @@ impl Status {
 
     fn decision_table(&self, terminal: &Terminal) -> Table<4> {
         let local = Local::system();
-        let local = Some(local).filter(|local| terminal.is_terminal() && local.differs());
-        let mut table = Table::new(["AT", "VERDICT", "TOOL", "MACHINES OR REASON"]);
+        let mut table = Table::new(["AT", "VERDICT", "TOOL", "MACHINES OR REASON"]).keep_whole(0);
         for decision in &self.decisions {
             let tone = match decision.verdict.as_str() {
                 "pass" => Tone::Good,
@@ -276,7 +275,7 @@ impl Status {
                 (None, true) => decision.why.clone().unwrap_or_default(),
             };
             table.row([
-                with_local(&decision.at, &local).into(),
+                when(&decision.at, &local, terminal).into(),
                 Cell::toned(tone, decision.verdict.clone()),
                 decision.tool.clone().into(),
                 about.into(),
@@ -285,13 +284,15 @@ impl Status {
         table
     }
 
-    fn machine_table(&self) -> Table<4> {
-        let mut table = Table::new(["MACHINE", "CALLS", "LAST", "TAG"]);
+    fn machine_table(&self, terminal: &Terminal) -> Table<4> {
+        let local = Local::system();
+        // A checkpoint is found by its whole tag.
+        let mut table = Table::new(["MACHINE", "CALLS", "LAST", "TAG"]).keep_whole(3);
         for machine in &self.checkpoints {
             table.row([
                 machine.name.clone().into(),
                 machine.count.to_string().into(),
-                machine.last.clone().into(),
+                when(&machine.last, &local, terminal).into(),
                 machine.tag.clone().unwrap_or_default().into(),
             ]);
         }
@@ -299,13 +300,16 @@ impl Status {
     }
 }
 
-/// A time as the log has it, and in short where a local time stands beside it.
-fn with_local(at: &str, local: &Option<Local>) -> String {
-    let beside = || {
-        let minute = local.as_ref()?.minute(at.parse().ok()?)?;
-        Some(format!("{}Z ({minute})", at.get(..16)?))
-    };
-    beside().unwrap_or_else(|| at.to_owned())
+/// A time as the log has it; on a terminal to the second, or to the minute where a local time stands beside it.
+fn when(at: &str, local: &Local, terminal: &Terminal) -> String {
+    if !terminal.is_terminal() {
+        return at.to_owned();
+    }
+    let to = |length| at.get(..length).filter(|_| at.ends_with('Z'));
+    let beside = || Some(format!("{}Z ({})", to(16)?, local.minute(at.parse().ok()?)?));
+    beside()
+        .or_else(|| Some(format!("{}Z", to(19)?)))
+        .unwrap_or_else(|| at.to_owned())
 }
 
 impl Shown {

@@ -150,6 +150,12 @@ impl Cell {
             tone: Some(tone),
         }
     }
+
+    /// A text in this field's tone.
+    fn painted(&self, text: &str, terminal: &Terminal) -> String {
+        self.tone
+            .map_or_else(|| text.to_owned(), |tone| terminal.paint(tone, text))
+    }
 }
 
 impl<T: Into<String>> From<T> for Cell {
@@ -165,6 +171,8 @@ impl<T: Into<String>> From<T> for Cell {
 #[derive(Debug, Clone)]
 pub struct Table<const COLUMNS: usize> {
     rows: Vec<[Cell; COLUMNS]>,
+    /// A column whose fields are never cut.
+    whole: Option<usize>,
 }
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
@@ -172,7 +180,15 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     pub fn new(headings: [&str; COLUMNS]) -> Self {
         Self {
             rows: vec![headings.map(|heading| Cell::toned(Tone::Strong, heading))],
+            whole: None,
         }
+    }
+
+    /// Keeps the fields of one column from being cut, since part of an id or a tag is of no use. The other columns give way
+    /// to it. In the last column, a field that does not fit goes below its row.
+    pub fn keep_whole(mut self, column: usize) -> Self {
+        self.whole = Some(column);
+        self
     }
 
     /// Adds a row.
@@ -194,15 +210,17 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
             let mut line = String::new();
             // Blanks that nothing follows are left out.
             let mut owed = 0;
-            for (cell, &width) in row.iter().zip(&widths) {
+            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+                if self.whole == Some(column) && cell.text.width() > width {
+                    line.truncate(line.trim_end().len());
+                    let below = terminal.wrap(&cell.text, GAP.len());
+                    line.push_str(&format!("\n{GAP}{}", cell.painted(&below, terminal)));
+                    continue;
+                }
                 let shown = fitted(&cell.text, width);
                 line.push_str(&" ".repeat(owed));
                 owed = width - shown.width() + GAP.len();
-                line.push_str(
-                    &cell
-                        .tone
-                        .map_or_else(|| shown.clone(), |tone| terminal.paint(tone, &shown)),
-                );
+                line.push_str(&cell.painted(&shown, terminal));
             }
             text.push_str(line.trim_end());
             text.push('\n');
@@ -219,15 +237,37 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         }
         let Some(room) = room else { return widths };
         let gaps = GAP.len() * COLUMNS.saturating_sub(1);
-        let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(room);
-        while excess > 0 {
-            let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > NARROWEST) else {
-                break;
-            };
-            *widest -= 1;
-            excess -= 1;
+        if widths.iter().sum::<usize>() + gaps <= room {
+            return widths;
+        }
+        match self.whole {
+            Some(last) if last + 1 == COLUMNS => {
+                shrink(&mut widths[..last], None, room.saturating_sub(gaps));
+                // What is left of the line, for the fields that fit there.
+                widths[last] = room.saturating_sub(gaps + widths[..last].iter().sum::<usize>());
+            }
+            whole => shrink(&mut widths, whole, room.saturating_sub(gaps)),
         }
         widths
+    }
+}
+
+/// Takes from the widest columns until all fit, but for one that has to stay as it is. Where that cannot be, lines are too
+/// long.
+fn shrink(widths: &mut [usize], spared: Option<usize>, room: usize) {
+    let mut excess = widths.iter().sum::<usize>().saturating_sub(room);
+    while excess > 0 {
+        let columns = widths.iter_mut().enumerate();
+        let others = columns.filter(|(column, _)| Some(*column) != spared);
+        let Some(widest) = others
+            .map(|(_, width)| width)
+            .max()
+            .filter(|widest| **widest > NARROWEST)
+        else {
+            break;
+        };
+        *widest -= 1;
+        excess -= 1;
     }
 }
 
@@ -320,6 +360,35 @@ mod tests {
         assert!(text.ends_with("12:01  db      a reason o…\n"), "{text:?}");
         // Below what can be read, a line is rather too long.
         assert!(table().render(&terminal(3)).contains("a reaso…"));
+    }
+
+    #[test]
+    fn what_has_to_stay_whole_is_not_cut_at_any_width() {
+        // Every word is there, and no line is longer than it has to be.
+        let last = table().keep_whole(2);
+        assert_eq!(
+            last.render(&Terminal::PLAIN),
+            table().render(&Terminal::PLAIN),
+            "in a pipe nothing is cut anyway"
+        );
+        let plain = |width| Terminal {
+            colour: false,
+            ..terminal(width)
+        };
+        assert!(
+            last.render(&plain(26))
+                .ends_with("\n12:01  db\n  a reason of some length\n")
+        );
+        assert!(
+            last.render(&plain(20))
+                .ends_with("deny\n12:01  db\n  a reason of some\n  length\n")
+        );
+        let mut first = Table::new(["ID", "WHAT"]).keep_whole(0);
+        first.row(["0123456789".into(), "a reason of some length".into()]);
+        assert_eq!(
+            first.render(&plain(22)),
+            "ID          WHAT\n0123456789  a reason …\n"
+        );
     }
 
     #[test]

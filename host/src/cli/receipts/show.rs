@@ -53,7 +53,8 @@ fn for_people(calls: &Calls, tests: usize, terminal: &Terminal) -> String {
         "VERDICT",
         "CHECKPOINT",
         "OUTCOME",
-    ]);
+    ])
+    .keep_whole(5);
     let mut day = String::new();
     for call in &calls.calls {
         let [receipt, when, tool, target, verdict, checkpoint, outcome] = row(call);
