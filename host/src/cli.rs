@@ -12,7 +12,7 @@ mod when;
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -27,7 +27,8 @@ use configuration::configured;
 #[derive(Debug, Parser)]
 #[command(
     version,
-    after_help = "Without arguments, holdpoint is the hook: it reads one event on standard input and answers.\n\n\
+    after_help = "Without arguments, holdpoint is the hook: it reads one event on standard input and answers. Where \
+                  standard input is a terminal, it says what it is and which commands to start with, and ends with 2.\n\n\
                   Example:\n  holdpoint hook < event.json\n\n\
                   Exit codes: 0, the answer is what was printed (nothing: no objection); 2, the call is blocked and \
                   the reason is on standard error, or the command line is wrong; 1, a trial of \
@@ -180,12 +181,36 @@ impl Session {
     }
 }
 
+/// What a person sees who types the program's name alone.
+const FIRST_WORDS: &str = concat!(
+    "Holdpoint ",
+    env!("CARGO_PKG_VERSION"),
+    ": a hold point for AI agents\n\
+     A tool call that changes a machine waits until Zerto has a checkpoint of it.\n\n\
+     Start with:\n  \
+       holdpoint init      Set up the ZVM, the log-in and the hook\n  \
+       holdpoint doctor    Check everything from the harness's settings to the ZVM\n  \
+       holdpoint status    Show whether the guard is armed and what it decided\n\n\
+     All commands: holdpoint --help\n"
+);
+
+/// The hook, unless a person is at the terminal: nobody types an event. A harness that hands its own terminal on has to get
+/// a block, so this is the answer's code, and its reason on standard error.
+fn without_arguments(started: Instant) -> ExitCode {
+    if !io::stdin().is_terminal() {
+        return hook::run(None, started);
+    }
+    // Nobody is there to be told that nobody reads.
+    let _ = io::stderr().write_all(FIRST_WORDS.as_bytes());
+    ExitCode::BLOCKED
+}
+
 /// Runs the command that the process was started with.
 pub fn run(started: Instant) -> ExitCode {
     // The way of every call: harnesses start us with `hook` or, where they ignore arguments, with nothing.
     let arguments: Vec<_> = env::args_os().skip(1).collect();
     match arguments.as_slice() {
-        [] => return hook::run(None, started),
+        [] => return without_arguments(started),
         [hook] if hook == "hook" => return hook::run(None, started),
         [hook, flag, file] if hook == "hook" && flag == "--config" => {
             return hook::run(Some(file.into()), started);
@@ -195,7 +220,7 @@ pub fn run(started: Instant) -> ExitCode {
         _ => {}
     }
     match Arguments::try_parse() {
-        Ok(Arguments { command: None }) => hook::run(None, started),
+        Ok(Arguments { command: None }) => without_arguments(started),
         Ok(Arguments {
             command:
                 Some(Command::Hook {

@@ -271,6 +271,48 @@ fn a_terminal_gets_colour_and_lines_that_fit_unless_it_wants_none() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn the_tag_of_a_checkpoint_is_not_cut_on_a_terminal() {
+    if !std::path::Path::new("/usr/bin/script").exists() {
+        assert!(std::env::var_os("CI").is_none(), "CI has script(1)");
+        eprintln!("NOT TESTED: there is no script(1) here to make a terminal");
+        return;
+    }
+    let machine = "sql-prod-07.example.com";
+    let world = World::with_zvm(&HEALTHY.replace("jp-ubuntu", machine));
+    let event = before("mcp__esxi__powerOff", json!({ "name": machine }));
+    assert_eq!(world.hook(HOLDPOINT, &event).decision(), "context");
+    let tag = world.logged()["tag"].as_str().unwrap().to_owned();
+    assert!(tag.ends_with(machine) && tag.len() > 60, "{tag}");
+    for columns in [60, 80, 100, 200] {
+        let screen = on_a_terminal(&world, columns, &["status"], true);
+        let table = screen.split("Checkpoints of").nth(1).unwrap();
+        let lines: Vec<String> = table.lines().map(plain).collect();
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= columns.into()),
+            "{columns}: {table}"
+        );
+        let words: Vec<&str> = table.split_whitespace().collect();
+        assert!(words.join(" ").contains(&tag), "{columns}: {tag}: {table}");
+        assert!(table.contains(machine), "{columns}: {table}");
+        let decisions = screen.split("Last decisions").nth(1).unwrap();
+        let at = decisions
+            .lines()
+            .nth(2)
+            .unwrap()
+            .split_whitespace()
+            .next()
+            .unwrap();
+        assert!(at.ends_with('Z'), "{columns}: {decisions}");
+        // Where there is room, it stands in the row.
+        let is_in_row = lines
+            .iter()
+            .any(|line| line.starts_with(machine) && line.ends_with(&tag));
+        assert_eq!(is_in_row, columns == 200, "{columns}: {table}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn receipts_fit_a_terminal_and_the_newest_comes_last() {
     if !std::path::Path::new("/usr/bin/script").exists() {
         assert!(std::env::var_os("CI").is_none(), "CI has script(1)");
@@ -290,6 +332,10 @@ fn receipts_fit_a_terminal_and_the_newest_comes_last() {
         "{text}"
     );
     assert!(text.contains("pending: not seen again"), "{text}");
+    let status: Value =
+        serde_json::from_str(&run_with(&world, &["receipts", "list", "--json"], "").stdout).unwrap();
+    let id = status[0]["checkpoints"][0]["id"].as_str().unwrap();
+    assert!(text.contains(&format!(" {id} ")), "{id}: {text}");
     for arguments in [&["receipts", "show", "jp-ubuntu"][..], &["receipts", "verify"]] {
         let text = on_a_terminal(&world, 80, arguments, true);
         let prose = text.lines().filter(|line| !line.contains("/v1/"));
@@ -297,6 +343,52 @@ fn receipts_fit_a_terminal_and_the_newest_comes_last() {
             assert!(plain(line).chars().count() <= 84, "{line:?} in {text}");
         }
     }
+}
+
+/// The name alone, with standard input as a shell redirects it.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_name_alone_says_what_it_is_where_a_person_types_it() {
+    if !std::path::Path::new("/usr/bin/script").exists() {
+        assert!(std::env::var_os("CI").is_none(), "CI has script(1)");
+        eprintln!("NOT TESTED: there is no script(1) here to make a terminal");
+        return;
+    }
+    let world = World::without_zvm();
+    let typed = |line: &str| {
+        let mut command = world.command("/usr/bin/script");
+        command.args(["-qec", line, "/dev/null"]).env("TERM", "xterm");
+        run(command, b"")
+    };
+    for line in [HOLDPOINT.to_owned(), format!("{HOLDPOINT} 2>&1 >/dev/null")] {
+        let outcome = typed(&line);
+        assert!(outcome.took.as_secs() < 10, "{line}: {outcome:?}");
+        assert_eq!(outcome.code, Some(2), "{line}: {outcome:?}");
+        for words in [
+            "a hold point for AI agents",
+            "holdpoint init",
+            "holdpoint doctor",
+            "holdpoint status",
+            "holdpoint --help",
+        ] {
+            assert!(outcome.stdout.contains(words), "{line}: {words}: {outcome:?}");
+        }
+        assert_eq!(world.log(), Vec::<Value>::new(), "nothing was decided");
+    }
+    // An event, nothing at all, and what is no terminal make it the hook.
+    let event = world.path("event.json");
+    fs::write(&event, before("mcp__nobody__knows", json!({})).to_string()).unwrap();
+    let outcome = typed(&format!("{HOLDPOINT} < {}", event.display()));
+    assert!(
+        outcome.stdout.contains("\"ask\"") && outcome.code == Some(0),
+        "{outcome:?}"
+    );
+    let outcome = typed(&format!("{HOLDPOINT} < /dev/null"));
+    assert!(
+        outcome.stdout.contains("empty") && outcome.code == Some(2),
+        "{outcome:?}"
+    );
+    assert_eq!(world.log().len(), 2);
 }
 
 /// A line without escape sequences of colours.
