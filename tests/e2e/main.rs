@@ -57,8 +57,12 @@ mod kept_shadow;
 mod liveness;
 #[cfg(target_os = "linux")]
 mod managed;
+#[cfg(target_os = "linux")]
+mod managed_level;
 mod oddities;
 mod panics;
+#[cfg(target_os = "linux")]
+mod plain_files;
 mod policies;
 #[cfg(unix)]
 mod probes;
@@ -80,6 +84,8 @@ mod shadow;
 mod signed;
 mod signer;
 mod stances;
+#[cfg(unix)]
+mod starters;
 mod stdin;
 #[cfg(unix)]
 mod together;

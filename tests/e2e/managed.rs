@@ -8,11 +8,11 @@ use crate::HOLDPOINT;
 use crate::support::{Outcome, World, before, chmod, run};
 
 /// The program, where an administrator puts it.
-const PROGRAM: &str = "/usr/local/bin/holdpoint";
+pub(crate) const PROGRAM: &str = "/usr/local/bin/holdpoint";
 
 /// Runs a script in which `/etc` and `/var/lib` are empty and may be written, root's home is the world's, and the program lies
 /// in `/usr/local/bin`; none where this user may not mount.
-fn with_an_empty_etc(world: &World, script: &str) -> Option<Outcome> {
+pub(crate) fn with_an_empty_etc(world: &World, script: &str) -> Option<Outcome> {
     let within = |script: &str| {
         let script = format!(
             "mount -t tmpfs -o mode=755 tmpfs /etc && echo 127.0.0.1 localhost > /etc/hosts && \
@@ -35,7 +35,7 @@ fn with_an_empty_etc(world: &World, script: &str) -> Option<Outcome> {
 }
 
 /// What stands between two lines `== NAME` and `==`.
-fn part<'t>(told: &'t str, name: &str) -> &'t str {
+pub(crate) fn part<'t>(told: &'t str, name: &str) -> &'t str {
     let (_, rest) = told
         .split_once(&format!("== {name}\n"))
         .unwrap_or_else(|| panic!("{name}: {told}"));
@@ -109,7 +109,7 @@ fn a_machines_installation_guards_a_user_who_wants_it_looser() {
 }
 
 /// A user's home with a client that says this version.
-fn home(client: &str) -> World {
+pub(crate) fn home(client: &str) -> World {
     let world = World::with_zvm("[[vpgs]]\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]");
     for folder in ["home/.claude", "home/.config/holdpoint", "path"] {
         std::fs::create_dir_all(world.path(folder)).unwrap();
@@ -135,7 +135,7 @@ fn examined(world: &World, after: &str, variables: &str) -> Option<Value> {
 }
 
 /// The cautions and worse, each with its check.
-fn bad(report: &Value) -> Vec<(&str, &str, &str)> {
+pub(crate) fn bad(report: &Value) -> Vec<(&str, &str, &str)> {
     let findings = report["findings"].as_array().unwrap().iter();
     findings
         .map(|finding| {

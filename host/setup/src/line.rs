@@ -5,14 +5,15 @@
 //! what is needed for that is read of a shell's language; a construct that is not known is passed over.
 
 /// Programs and words of a shell that start the program that is named after them.
-const STARTERS: [&str; 36] = [
+const STARTERS: [&str; 47] = [
     "!",
-    "{",
+    "ash",
     "bash",
     "builtin",
     "busybox",
     "chroot",
     "chrt",
+    "cmd",
     "command",
     "dash",
     "do",
@@ -22,14 +23,21 @@ const STARTERS: [&str; 36] = [
     "eval",
     "exec",
     "firejail",
+    "fish",
     "flock",
     "if",
     "ionice",
     "ksh",
     "nice",
     "nohup",
+    "nsenter",
     "numactl",
+    "pkexec",
+    "powershell",
+    "pwsh",
+    "run0",
     "runuser",
+    "script",
     "setsid",
     "sh",
     "stdbuf",
@@ -41,7 +49,10 @@ const STARTERS: [&str; 36] = [
     "then",
     "time",
     "timeout",
+    "unshare",
+    "wsl",
     "zsh",
+    "{",
 ];
 /// How deep a line may stand in another: `sh -c "sh -c '…'"`.
 const DEEPEST: usize = 4;
@@ -84,10 +95,18 @@ fn ends_in_background(line: &str) -> bool {
 
 fn in_command(words: &[String], depth: usize) -> Option<Start> {
     let first = words.iter().position(|word| assignment(word).is_none())?;
-    let is_started = |position: usize| position == first || STARTERS.contains(&name(&words[first]));
+    let starter = starter(&words[first]);
+    let is_started = |position: usize| position == first || STARTERS.contains(&starter.as_str());
+    let is_powershell = ["powershell", "pwsh"].contains(&starter.as_str());
     for (position, word) in words.iter().enumerate().skip(first) {
-        let is_program = is_our_program(word) || substituted(word).is_some_and(is_our_program);
-        let is_hook = match words.get(position + 1) {
+        let is_script = is_powershell && is_named_as_file(words, position) && is_our_script(word);
+        let next = words.get(position + 1);
+        // A line for a shell may end in a path that ends in our name: `sh -c 'cat /var/log/holdpoint'`.
+        let is_line =
+            position > first && word.contains(char::is_whitespace) && next.is_none_or(|next| next != "hook");
+        let is_program =
+            is_script || (!is_line && is_our_program(word)) || substituted(word).is_some_and(is_our_program);
+        let is_hook = match next {
             None => is_started(position),
             Some(next) => next == "hook" || (next.starts_with('-') && is_started(position)),
         };
@@ -118,6 +137,27 @@ fn in_command(words: &[String], depth: usize) -> Option<Start> {
         }
     }
     None
+}
+
+/// The name of a program in front of ours, as [`STARTERS`] has it: Windows looks at no case, and adds the ending itself.
+fn starter(word: &str) -> String {
+    let name = name(word).to_ascii_lowercase();
+    name.strip_suffix(".exe").unwrap_or(&name).to_owned()
+}
+
+/// Whether a word is what PowerShell's `-File` names. It takes the first letters of an option for the option.
+fn is_named_as_file(words: &[String], position: usize) -> bool {
+    let before = position
+        .checked_sub(1)
+        .map(|before| words[before].to_ascii_lowercase());
+    before.is_some_and(|option| option.len() > 1 && "-file".starts_with(&option))
+}
+
+/// Whether a path is that of a script for PowerShell with our program's name, which somebody wrote to start it.
+fn is_our_script(path: &str) -> bool {
+    let name = name(path).to_ascii_lowercase();
+    name.strip_suffix(".ps1")
+        .is_some_and(|stem| stem == "holdpoint" || stem.starts_with("holdpoint-"))
 }
 
 /// What a command substitution would print, where it looks our program up: `$(command -v holdpoint)`.
@@ -339,6 +379,38 @@ mod tests {
             ("(/opt/holdpoint hook)", "/opt/holdpoint", false),
             ("$(command -v holdpoint) hook", "holdpoint", false),
             ("cat | /opt/holdpoint", "/opt/holdpoint", true),
+            ("sudo holdpoint hook", "holdpoint", true),
+            ("sudo -n /opt/holdpoint hook", "/opt/holdpoint", true),
+            ("sudo -n -- /opt/holdpoint", "/opt/holdpoint", true),
+            ("sudo --user=guard sh -c 'holdpoint hook'", "holdpoint", true),
+            (r#"pwsh -c "holdpoint hook""#, "holdpoint", true),
+            ("pwsh -c holdpoint hook", "holdpoint", true),
+            (
+                "sudo '/opt/my tools/holdpoint' hook",
+                "/opt/my tools/holdpoint",
+                true,
+            ),
+            (
+                r#"powershell.exe -NoProfile -Command "& 'C:\Program Files\holdpoint\holdpoint.exe' hook""#,
+                r"C:\Program Files\holdpoint\holdpoint.exe",
+                true,
+            ),
+            (
+                r"C:\Windows\System32\WindowsPowerShell\v1.0\PowerShell.EXE -File C:\hooks\holdpoint.ps1",
+                r"C:\hooks\holdpoint.ps1",
+                true,
+            ),
+            (
+                "pwsh -NoProfile -f /opt/holdpoint-hook.ps1 hook --config /c",
+                "/opt/holdpoint-hook.ps1",
+                true,
+            ),
+            (
+                r#"cmd.exe /c "C:\tools\holdpoint.exe hook""#,
+                r"C:\tools\holdpoint.exe",
+                true,
+            ),
+            ("wsl.exe -e sh -c 'holdpoint hook'", "holdpoint", true),
         ] {
             let found = in_line(line).unwrap_or_else(|| panic!("{line}"));
             assert_eq!(
@@ -363,6 +435,11 @@ mod tests {
             "true # /opt/holdpoint hook",
             "true > /opt/holdpoint",
             "env A=/opt/holdpoint true",
+            "pwsh -c 'Get-Content /var/log/holdpoint'",
+            "sh -c 'cat /var/log/holdpoint' -x",
+            "pwsh -c 'holdpoint status'",
+            "pwsh -File /opt/guard.ps1 -Log holdpoint.ps1",
+            "cat -f /opt/holdpoint.ps1",
         ] {
             assert_eq!(in_line(line), None, "{line}");
         }

@@ -31,10 +31,6 @@ pub(super) fn judge(config: &Config, places: &Places, is_for_all: bool) -> Vec<F
             continue;
         };
         let place = closed.display();
-        let found = format!(
-            "{place}, on the way to {} ({key}), is closed to other users",
-            path.display()
-        );
         // One folder that is closed is one finding.
         if findings
             .iter()
@@ -42,15 +38,22 @@ pub(super) fn judge(config: &Config, places: &Places, is_for_all: bool) -> Vec<F
         {
             continue;
         }
-        let right = if closed.is_dir() { "a+rx" } else { "a+r" };
-        findings.push(
-            Finding::broken(
-                "policy.reach",
-                found,
-                "the hooks of other users cannot read what is there, and deny every call; it was made under a strict umask",
+        let (found, fix) = if closed.is_dir() {
+            (
+                format!(
+                    "{place}, on the way to {} ({key}), is closed to other users",
+                    path.display()
+                ),
+                format!("chmod a+rx {place}, and what is in it: chmod -R a+rX {place}"),
             )
-            .mended_by(format!("chmod {right} {place}, and what is in it: chmod -R a+rX {place}")),
-        );
+        } else {
+            (
+                format!("{place}, {key}, is closed to other users"),
+                format!("chmod a+r {place}"),
+            )
+        };
+        let matters = "the hooks of other users cannot read what is there, and deny every call; it was made under a strict umask";
+        findings.push(Finding::broken("policy.reach", found, matters).mended_by(fix));
     }
     findings
 }

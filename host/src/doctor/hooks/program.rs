@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use holdpoint_common::read;
 use holdpoint_setup::Start;
 use holdpoint_setup::reading::Level;
 
@@ -73,7 +74,9 @@ pub(in crate::doctor) fn look(path: &Path, level: Level) -> Program {
         }
         Err(_) => return Program::Missing,
     };
-    if !metadata.is_file() || !private::is_executable(&metadata) {
+    // PowerShell reads its scripts.
+    let is_read = path.extension().is_some_and(|extension| extension == "ps1");
+    if !metadata.is_file() || !(is_read || private::is_executable(&metadata)) {
         return Program::Unusable("which cannot be executed".into());
     }
     if reach::is_not_executed_from(path) {
@@ -98,10 +101,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
         return true;
     }
     let length = |path: &Path| fs::metadata(path).map(|file| file.len()).ok();
-    length(one) == length(other)
-        && fs::read(one)
-            .ok()
-            .is_some_and(|bytes| Some(bytes) == fs::read(other).ok())
+    let whole = |path: &Path| read::read(path, length(one)?).ok();
+    length(one) == length(other) && whole(one).is_some_and(|bytes| Some(bytes) == whole(other))
 }
 
 /// Why a file is no program that this machine can run, as far as its beginning tells.
@@ -143,11 +144,8 @@ const SCRIPT_LINE: usize = 256;
 
 fn beginning(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    fs::File::open(path)
-        .ok()?
-        .take(SCRIPT_LINE as u64)
-        .read_to_end(&mut bytes)
-        .ok()?;
+    let (file, _) = read::open(path).ok()?;
+    file.take(SCRIPT_LINE as u64).read_to_end(&mut bytes).ok()?;
     if bytes.starts_with(b"#!") {
         bytes.truncate(
             bytes
