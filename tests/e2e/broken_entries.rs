@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use crate::HOLDPOINT;
-use crate::broken::{case, examine};
+use crate::broken_table::{case, examine};
 use crate::installation::Installed;
 use crate::support::chmod;
 

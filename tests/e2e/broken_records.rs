@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::HOLDPOINT;
-use crate::broken::{case, examine};
+use crate::broken_table::{case, examine};
 use crate::installation::Installed;
 use crate::support::{before, chmod};
 

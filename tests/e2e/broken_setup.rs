@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::broken::{case, examine};
+use crate::broken_table::{case, examine};
 use crate::installation::Installed;
 use crate::support::{Outcome, before, chmod, run};
 use crate::{HOLDPOINT, support};

@@ -15,6 +15,8 @@ mod broken_records;
 #[cfg(unix)]
 mod broken_setup;
 #[cfg(unix)]
+mod broken_table;
+#[cfg(unix)]
 mod cases;
 mod catalogs;
 mod cli;
