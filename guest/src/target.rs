@@ -377,24 +377,26 @@ fn is_moref(text: &str) -> bool {
         .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// Arguments that usually name the machine. The original hook looked there when an entry of its lists named none.
+pub const USUAL_ARGUMENTS: [&str; 10] = [
+    "host",
+    "hostname",
+    "computer_name",
+    "computerName",
+    "vm",
+    "vm_name",
+    "target",
+    "limit",
+    "address",
+    "server",
+];
+
 /// A hint for the human where the catalog's argument names no machine: what other usual arguments hold. It is never
 /// looked up, because such an argument may name something else (a vCenter, for example).
 pub fn hint(arguments: &Value) -> Option<String> {
-    const USUAL: [&str; 11] = [
-        "host",
-        "hostname",
-        "computer_name",
-        "computerName",
-        "vm",
-        "vm_name",
-        "target",
-        "limit",
-        "address",
-        "server",
-        "name",
-    ];
-    let hints: Vec<String> = USUAL
+    let hints: Vec<String> = USUAL_ARGUMENTS
         .iter()
+        .chain(&["name"])
         .filter_map(|key| Some((key, arguments.get(key)?.as_str()?.trim())))
         .filter(|(_, value)| !value.is_empty())
         .take(2)

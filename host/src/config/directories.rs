@@ -4,6 +4,8 @@
 //! variable could move (the log, receipts, policies) has a key of its own, and with all of them set nothing is looked up
 //! in the environment.
 
+use std::env;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -41,26 +43,33 @@ impl NoFolder {
 
 /// Where this user's state is kept.
 pub(crate) fn state() -> Result<PathBuf, NoFolder> {
-    folder("XDG_STATE_HOME", ".local/state")
+    folder("XDG_STATE_HOME", ".local/state", environment::var_os)
+}
+
+/// The same by the environment of this process alone, whatever settings hand on to the hook: where copies of a user's files
+/// go, which no project decides.
+pub(crate) fn own_state() -> Result<PathBuf, NoFolder> {
+    folder("XDG_STATE_HOME", ".local/state", |name| env::var_os(name))
 }
 
 /// Where this user's data is kept.
 pub(crate) fn data() -> Result<PathBuf, NoFolder> {
-    folder("XDG_DATA_HOME", ".local/share")
+    folder("XDG_DATA_HOME", ".local/share", environment::var_os)
 }
 
 /// Where this user's files lie that can be made again.
 pub(crate) fn cache() -> Result<PathBuf, NoFolder> {
-    folder("XDG_CACHE_HOME", ".cache")
+    folder("XDG_CACHE_HOME", ".cache", environment::var_os)
 }
 
-fn folder(variable: &'static str, below_home: &str) -> Result<PathBuf, NoFolder> {
-    let set = |name| {
-        environment::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let (name, value) = match (set(variable), set("HOME")) {
+fn folder(
+    variable: &'static str,
+    below_home: &str,
+    look_up: impl Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, NoFolder> {
+    let set = |name: &str| look_up(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || set("HOME").or_else(|| set("USERPROFILE").filter(|_| cfg!(windows)));
+    let (name, value) = match (set(variable), home()) {
         (Some(value), _) => (variable, value),
         (None, Some(home)) => ("HOME", home),
         (None, None) => return Err(NoFolder::Unset(variable)),

@@ -24,7 +24,9 @@ use crate::text;
 use crate::verdict::Verdict;
 
 pub use directories::{NoFolder, Unnamed};
-pub(crate) use directories::{cache as cache_directory, places as custom_places};
+pub(crate) use directories::{
+    cache as cache_directory, own_state as own_state_directory, places as custom_places,
+};
 pub use keys::reference;
 pub(crate) use layers::{Hidden, Sources, hidden, parse, state_variables};
 pub use layers::{Places, load, load_watched};

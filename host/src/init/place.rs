@@ -6,21 +6,10 @@ use std::path::{Path, PathBuf};
 use holdpoint_setup::file::{Copies, Readers};
 
 use super::install::Target;
+use crate::config::own_state_directory;
 
 /// Where an administrator's copies lie: not in `/etc`, which some keep under version control.
 const MACHINE: &str = "/var/lib/holdpoint";
-
-/// The folder of what this user's installation keeps beside its configuration.
-pub(super) fn state_directory() -> Option<PathBuf> {
-    let set = |name| {
-        env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let state = set("XDG_STATE_HOME").filter(|path| path.is_absolute());
-    let state = state.or_else(|| Some(set("HOME").or_else(|| set("USERPROFILE"))?.join(".local/state")))?;
-    Some(state.join("holdpoint"))
-}
 
 /// The copies of the machine's files.
 pub(super) fn machine_copies() -> Copies {
@@ -29,7 +18,7 @@ pub(super) fn machine_copies() -> Copies {
 
 /// The copies of a user's files.
 pub(super) fn user_copies() -> Copies {
-    let state = state_directory().unwrap_or_else(|| PathBuf::from(MACHINE));
+    let state = own_state_directory().unwrap_or_else(|_| PathBuf::from(MACHINE));
     Copies::at(state.join("before"))
 }
 

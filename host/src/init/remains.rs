@@ -334,7 +334,7 @@ fn remove_folder(path: &Path) -> io::Result<()> {
 /// The folders that everything lay in go where nothing is left in them.
 fn remove_empty_folders() {
     let config = Places::find(None).user.map(|(path, _)| path);
-    let state = super::place::state_directory();
+    let state = config::own_state_directory().ok();
     let folders = [
         config.as_deref().and_then(Path::parent),
         state.as_deref(),

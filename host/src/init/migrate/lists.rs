@@ -2,25 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holdpoint_guest::target::USUAL_ARGUMENTS;
 use serde_json::Value;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table};
 
 /// The members that list tools which only read, and those that list tools which change a machine.
 const READ_ONLY: [&str; 2] = ["read_only_tools", "read_only"];
 const MUTATING: [&str; 3] = ["mutating_tools", "guest_mutating_tools", "mutating"];
-/// Where the original looked for the machine when an entry named no argument.
-const USUAL_ARGUMENTS: [&str; 10] = [
-    "host",
-    "hostname",
-    "computer_name",
-    "computerName",
-    "vm",
-    "vm_name",
-    "target",
-    "limit",
-    "address",
-    "server",
-];
 
 /// The tools of each server.
 #[derive(Debug, Default, PartialEq)]
@@ -132,6 +120,7 @@ impl Tools {
             let mut machine = InlineTable::new();
             let arguments: Array = match argument {
                 Some(argument) => [argument].into_iter().collect(),
+                // Where the original looked for the machine.
                 None => USUAL_ARGUMENTS.into_iter().collect(),
             };
             machine.insert("arguments", arguments.into());
