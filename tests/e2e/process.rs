@@ -1,5 +1,6 @@
 //! The process itself: signals, panics, deadlines, pipes that nobody reads and disks that take nothing.
 
+use std::ffi::{OsStr, OsString};
 use std::io::{PipeReader, PipeWriter, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,7 +20,12 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(world: &World) -> Self {
-        let mut command = world.command(HOLDPOINT);
+        Self::start_program(world, HOLDPOINT)
+    }
+
+    /// The same for another build of the program.
+    fn start_program(world: &World, program: impl AsRef<OsStr>) -> Self {
+        let mut command = world.command(program);
         command.arg("hook");
         Self::from(command)
     }
@@ -371,6 +377,12 @@ fn a_pipe_that_does_not_block_and_that_nobody_reads_blocks_the_call() {
     drop(reader);
 }
 
+/// The build that is published, where `HOLDPOINT_PUBLISHED` names it (an absolute path), else the program under test. The
+/// published one has another C library, which has other signals of its own.
+fn published() -> OsString {
+    std::env::var_os("HOLDPOINT_PUBLISHED").unwrap_or_else(|| HOLDPOINT.into())
+}
+
 /// Every signal that a process can do something about, at any moment after the first few of its start.
 #[test]
 fn no_signal_at_any_moment_lets_a_denied_call_through() {
@@ -378,7 +390,7 @@ fn no_signal_at_any_moment_lets_a_denied_call_through() {
     world.configure("policy.unknown_tool = 'deny'");
     for round in 0..3_u64 {
         for number in (1..=64).filter(|number| ![libc::SIGKILL, libc::SIGSTOP].contains(number)) {
-            let mut running = Running::start(&world).reading();
+            let mut running = Running::start_program(&world, published()).reading();
             running.stdin.write_all(asked().to_string().as_bytes()).unwrap();
             // Some come while it decides, some while it answers, some as it ends.
             let micros = (number.unsigned_abs() as u64 * 7919 + round * 1301) % 2500;
@@ -406,7 +418,7 @@ fn signal(running: &Running, number: i32) {
 fn a_signal_of_the_c_librarys_own_does_not_end_the_hook() {
     let world = World::without_zvm();
     for number in [32, 33] {
-        let mut running = Running::start(&world).reading();
+        let mut running = Running::start_program(&world, published()).reading();
         for _ in 0..3 {
             signal(&running, number);
         }
