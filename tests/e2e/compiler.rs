@@ -52,7 +52,7 @@ fn code_is_written_beside_the_policy_and_a_signature_changes_nothing_of_it() {
 }
 
 #[test]
-fn code_for_the_bench_and_for_another_platform_differs() {
+fn code_for_the_bench_and_for_another_system_differs() {
     let here = code(&[], EMPTY, COMPILED_MAGIC);
     assert!(code(&["--metered"], EMPTY, METERED_MAGIC) != here);
     let other = if cfg!(target_arch = "x86_64") {

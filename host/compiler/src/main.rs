@@ -12,7 +12,7 @@ const USAGE: &str = "usage: holdpoint-compile [--metered] [--target TRIPLE] POLI
     holdpoint-compile --engine [--target TRIPLE]\n\n\
     Compiles policies and writes the code beside each (POLICY.cwasm), where the host looks for it.\n\n\
     --metered          The code counts its instructions: for `holdpoint test`, and no hook takes it.\n\
-    --target TRIPLE    For another platform than this one, as Rust names it.\n\
+    --target TRIPLE    For another system on this processor, as Rust names the two.\n\
     --engine           Print the engine that code is made for: code of another one is refused by the host.\n\n\
     Example: holdpoint-compile /etc/holdpoint/policy.wasm";
 
@@ -70,7 +70,7 @@ fn wanted(arguments: impl Iterator<Item = OsString>) -> Result<Wanted> {
             Some("--target") => {
                 let named = arguments.next().and_then(|triple| triple.into_string().ok());
                 target = named
-                    .context("--target needs a target triple, for example aarch64-unknown-linux-musl")?;
+                    .context("--target needs a target triple, for example x86_64-unknown-linux-musl")?;
             }
             Some(option) if option.starts_with('-') => bail!("unknown option {option}\n\n{USAGE}"),
             _ => policies.push(PathBuf::from(argument)),
