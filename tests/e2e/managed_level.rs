@@ -24,7 +24,7 @@ fn installed(world: &World) -> String {
 }
 
 /// Examines as root and as another user, and says what `doctor` and `status` print.
-fn examined(world: &World, before: &str) -> Option<String> {
+fn examined(world: &World, before: &str) -> String {
     let script = format!(
         "cp {ca} /etc/ca.pem; chmod 644 /etc/ca.pem; mkdir -m 777 /var/lib/nobody\n{before}\n\
          as_nobody() {{ cd /; HOME=/var/lib/nobody setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"; }}\n\
@@ -36,22 +36,21 @@ fn examined(world: &World, before: &str) -> Option<String> {
         ca = world.path("ca.pem").display(),
         path = world.path("path").display(),
     );
-    let outcome = with_an_empty_etc(world, &script)?;
+    let outcome = with_an_empty_etc(world, &script);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    Some(outcome.stdout)
+    outcome.stdout
 }
 
 fn report(told: &str, name: &str) -> Value {
     serde_json::from_str(part(told, name)).unwrap_or_else(|_| panic!("{name}: {told}"))
 }
 
+#[ignore = "needs root"]
 #[test]
 fn a_configuration_of_the_machine_that_users_cannot_read_is_found_by_root_and_by_others() {
     let world = home("2.1.332");
     let closed = format!("{}; chmod 600 /etc/holdpoint/config.toml", installed(&world));
-    let Some(told) = examined(&world, &closed) else {
-        return;
-    };
+    let told = examined(&world, &closed);
     for (name, check) in [
         ("doctor root", "policy.reach"),
         ("status root", "policy.reach"),
@@ -87,6 +86,7 @@ fn a_configuration_of_the_machine_that_users_cannot_read_is_found_by_root_and_by
     }
 }
 
+#[ignore = "needs root"]
 #[test]
 fn entries_of_users_and_projects_do_not_count_where_only_managed_hooks_run() {
     let world = home("2.1.332");
@@ -102,11 +102,9 @@ fn entries_of_users_and_projects_do_not_count_where_only_managed_hooks_run() {
         world.write_private(file, &gate().to_string());
         // The machine's configuration is there, and its hook is not.
         let script = |more: &str| format!("{}; rm -r /etc/claude-code; {more}", installed(&world));
-        let Some(told) = examined(&world, &script("true")) else {
-            return;
-        };
+        let told = examined(&world, &script("true"));
         assert_eq!(report(&told, "status root")["armed"], true, "{file}: {told}");
-        let told = examined(&world, &script(only)).unwrap();
+        let told = examined(&world, &script(only));
         assert_eq!(report(&told, "status root")["armed"], false, "{file}: {told}");
         let doctor = report(&told, "doctor root");
         let off: Vec<_> = bad(&doctor)
@@ -124,6 +122,7 @@ fn entries_of_users_and_projects_do_not_count_where_only_managed_hooks_run() {
     }
 }
 
+#[ignore = "needs root"]
 #[test]
 fn a_users_other_hook_is_told_of_unless_only_managed_hooks_run() {
     let world = home("2.1.332");
@@ -134,9 +133,7 @@ fn a_users_other_hook_is_told_of_unless_only_managed_hooks_run() {
                 /etc/claude-code/managed-settings.d/only.json; chmod -R a+rX /etc/claude-code";
     for (more, is_told) in [("true", true), (only, false)] {
         let before = format!("{}; {more}", installed(&world));
-        let Some(told) = examined(&world, &before) else {
-            return;
-        };
+        let told = examined(&world, &before);
         let doctor = report(&told, "doctor root");
         let findings = doctor["findings"].as_array().unwrap().iter();
         let others = findings

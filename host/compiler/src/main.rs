@@ -69,8 +69,8 @@ fn wanted(arguments: impl Iterator<Item = OsString>) -> Result<Wanted> {
             Some("--engine") => engine = true,
             Some("--target") => {
                 let named = arguments.next().and_then(|triple| triple.into_string().ok());
-                target = named
-                    .context("--target needs a target triple, for example x86_64-unknown-linux-musl")?;
+                target =
+                    named.context("--target needs a target triple, for example x86_64-unknown-linux-musl")?;
             }
             Some(option) if option.starts_with('-') => bail!("unknown option {option}\n\n{USAGE}"),
             _ => policies.push(PathBuf::from(argument)),

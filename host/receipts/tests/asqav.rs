@@ -169,9 +169,10 @@ fn assert_same(name: &str, ours: &Value, theirs: &Value) {
     }
 }
 
+#[ignore = "needs HOLDPOINT_ASQAV_PYTHON"]
 #[test]
 fn a_decision_is_asked_for_as_the_package_does() {
-    let Some(python) = python::python() else { return };
+    let python = python::python();
     for (name, event) in captured("PreToolUse.").into_iter().chain(made()) {
         let theirs = dry_run(&python, "pretool", &event);
         let event: Event<'_> = serde_json::from_slice(&event).expect("an event");
@@ -183,9 +184,10 @@ fn a_decision_is_asked_for_as_the_package_does() {
     }
 }
 
+#[ignore = "needs HOLDPOINT_ASQAV_PYTHON"]
 #[test]
 fn an_observation_is_asked_for_as_the_package_does() {
-    let Some(python) = python::python() else { return };
+    let python = python::python();
     for (name, text) in captured("PostToolUse").into_iter().chain(made()) {
         let mut theirs = dry_run(&python, "posttool", &text);
         let event: Event<'_> = serde_json::from_slice(&text).expect("an event");
@@ -207,9 +209,10 @@ fn an_observation_is_asked_for_as_the_package_does() {
 }
 
 /// The package's own hooks, in earnest, against the stand-in: what it takes for the service, they do, too.
+#[ignore = "needs HOLDPOINT_ASQAV_PYTHON"]
 #[test]
 fn the_packages_own_hooks_take_the_stand_in_for_the_service() {
-    let Some(python) = python::python() else { return };
+    let python = python::python();
     let (_, event) = captured("PreToolUse.mcp-run_command").remove(0);
     let gate = |sim: &Sim| {
         let url = sim.url();
@@ -255,9 +258,10 @@ fn the_packages_own_hooks_take_the_stand_in_for_the_service() {
 }
 
 /// A kept receipt is one for the package's own verifier, which needs the key set and nothing of ours.
+#[ignore = "needs HOLDPOINT_ASQAV_PYTHON"]
 #[test]
 fn the_packages_verifier_passes_what_was_kept() {
-    let Some(python) = python::python() else { return };
+    let python = python::python();
     for algorithm in [Algorithm::Ed25519, Algorithm::MlDsa65] {
         let sim = Sim::start(algorithm).expect("a service");
         let (_, event) = captured("PreToolUse.mcp-run_command").remove(0);

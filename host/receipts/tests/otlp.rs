@@ -203,9 +203,10 @@ fn every_receipt_is_a_log_record_that_can_be_verified() {
 }
 
 /// The other side: the message types that the specification is made of, and which refuse what they do not know.
+#[ignore = "needs HOLDPOINT_ASQAV_PYTHON"]
 #[test]
 fn the_specifications_own_types_read_it() {
-    let Some(python) = python::python() else { return };
+    let python = python::python();
     let stand = Stand::new(&["200 OK"]);
     send(&stand, None).unwrap();
     let script = "

@@ -124,8 +124,8 @@ fn texts() -> impl Strategy<Value = String> {
 }
 
 /// Every text is read as JavaScript reads it, or is known to be cut, or is refused by both.
-#[test]
 #[ignore = "needs node"]
+#[test]
 fn every_text_is_read_as_javascript_reads_it_or_counts_as_cut() {
     let mut runner = TestRunner::deterministic();
     let strategy = texts();

@@ -5,5 +5,5 @@
 mod registry;
 mod site;
 
-pub use registry::{CONFIG, Registry, have_registry};
+pub use registry::{CONFIG, Registry};
 pub use site::{Answer, Site};

@@ -25,23 +25,6 @@ pub struct Registry {
     _folder: TempDir,
 }
 
-/// Whether the registry's program is here. Where it is not, the tests that need it say so and end; never in CI, which
-/// installs it.
-pub fn have_registry() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let here = std::env::split_paths(&path).any(|directory| directory.join("docker-registry").is_file());
-    assert!(
-        here || std::env::var_os("CI").is_none(),
-        "docker-registry is missing"
-    );
-    if !here {
-        eprintln!(
-            "NOT RUN, for want of docker-registry; on Debian and Ubuntu: apt-get install docker-registry"
-        );
-    }
-    here
-}
-
 impl Registry {
     /// Starts one, open to everybody or to the user `battery` with the password `horse` alone.
     ///

@@ -179,9 +179,10 @@ mod tests {
 
     /// Receipts that the real service signed, and the package's own makings, kept by the package as its known answers:
     /// their keys and signatures have to be read here as they are there. See `tests/asqav.rs` for the variable.
+    #[ignore = "needs HOLDPOINT_ASQAV_PYTHON"]
     #[test]
     fn the_packages_known_answers_are_ours() {
-        let Some(python) = python::python() else { return };
+        let python = python::python();
         let output = Command::new(python)
             .args([
                 "-c",

@@ -8,7 +8,7 @@ use std::{env, fs};
 use holdpoint_artifact::Digest;
 use holdpoint_store::pull::{FetchError, Network, PullError};
 use holdpoint_store::{Changed, What};
-use mirror_sim::{Answer, CONFIG, Registry, Site, have_registry};
+use mirror_sim::{Answer, CONFIG, Registry, Site};
 
 use crate::common::{House, PLAIN, set_mode};
 
@@ -25,11 +25,9 @@ fn pull(house: &House, reference: &str, network: &Network<'_>) -> Result<Changed
         .pull(&reference, network, PLAIN, &house.team.admission())
 }
 
+#[ignore = "needs docker-registry"]
 #[test]
 fn a_policy_comes_from_a_registry_by_tag_and_by_digest() {
-    if !have_registry() {
-        return;
-    }
     let (house, registry) = (House::new(), Registry::start(false));
     registry.push("stable", &house.team.policy("1.0.0"), CONFIG);
     let by_tag = format!("{}/acme/guard:stable", registry.address);
@@ -70,11 +68,9 @@ fn a_policy_comes_from_a_registry_by_tag_and_by_digest() {
     );
 }
 
+#[ignore = "needs docker-registry"]
 #[test]
 fn a_registry_with_a_password_gets_it_from_dockers_configuration() {
-    if !have_registry() {
-        return;
-    }
     let (house, registry) = (House::new(), Registry::start(true));
     registry.push("stable", &house.team.policy("1.0.0"), CONFIG);
     let reference = format!("{}/acme/guard:stable", registry.address);
@@ -248,10 +244,15 @@ fn a_refresh_token_is_changed_for_a_token() {
     assert!(asked.starts_with("post /token "), "{asked}");
 }
 
-/// Not a test by itself: pulls, with a path on which there is a credential helper.
+/// Says to the test below's own process that it is one.
+const HELPED: &str = "HOLDPOINT_TEST_HELPER";
+
+/// Not a test by itself: pulls, where the test below starts it with a path on which there is a credential helper.
 #[test]
-#[ignore = "started by the test below"]
 fn pull_with_a_helper() {
+    if env::var_os(HELPED).is_none() {
+        return;
+    }
     let house = House::new();
     let divided = Divided::new(&house.team.policy("1.0.0"));
     let helpers = format!(r#"{{"credHelpers": {{"{}": "tests"}}}}"#, divided.address);
@@ -269,8 +270,9 @@ fn a_credential_helper_is_asked_by_the_end_of_its_name() {
     let start = || {
         let path = format!("{}:{}", folder.path().display(), env::var("PATH").unwrap());
         let mut test = Command::new(env::current_exe().unwrap());
-        test.args(["--exact", "registries::pull_with_a_helper", "--ignored"]);
+        test.args(["--exact", "registries::pull_with_a_helper"]);
         test.env("PATH", path)
+            .env(HELPED, "1")
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()
