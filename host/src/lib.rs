@@ -8,6 +8,7 @@
 //! [`watchdog`]. On the [`mod@bench`], somebody else plays the host.
 
 pub mod arguments;
+mod asqav_hook;
 pub mod bench;
 pub mod cli;
 pub mod compare;

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use crate::HOLDPOINT;
 use crate::init::{User, assert_done, assert_failed};
 use crate::support::{chmod, run};
@@ -342,4 +344,42 @@ fn the_signer_and_the_matcher_of_the_seed_can_be_chosen() {
     assert!(user.config().contains("signer = \"asqav\"") && user.config().contains("mode = \"audit\""));
     let settings = fs::read_to_string(user.settings_path()).unwrap();
     assert_eq!(settings.matches("\"matcher\": \"*\"").count(), 3, "{settings}");
+}
+
+#[test]
+fn the_asqav_packages_own_hook_is_noticed_and_what_to_do_is_said() {
+    let user = User::new();
+    let ca = user.ca_file();
+    let hook = |line: &str| json!([{ "matcher": "*", "hooks": [{ "type": "command", "command": line }] }]);
+    let settings = json!({ "hooks": {
+        "PreToolUse": hook("asqav hook pretool --clear-context"),
+        "PostToolUse": hook("/opt/venv/bin/asqav hook posttool")
+    } });
+    fs::write(user.settings_path(), settings.to_string()).unwrap();
+    let outcome = user.init_with(&["--ca-file", &ca]);
+    assert_done(&outcome);
+    for words in [
+        "'asqav hook pretool' at hooks.PreToolUse[0].hooks[0]",
+        "holdpoint init --signer asqav --receipts gate",
+        "'asqav hook posttool' at hooks.PostToolUse[0].hooks[0]",
+        "holdpoint init --signer asqav --receipts audit",
+    ] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+    let outcome = user.init(&["--level", "user", "--signer", "asqav"]);
+    assert_done(&outcome);
+    for words in [
+        "'asqav hook pretool' is still at hooks.PreToolUse[0].hooks[0]",
+        "each call is signed twice",
+        "holdpoint init --receipts gate",
+        "--clear-context has no counterpart",
+    ] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+    let settings = fs::read_to_string(user.settings_path()).unwrap();
+    assert_eq!(
+        settings.matches("asqav hook").count(),
+        2,
+        "nobody said that it goes: {settings}"
+    );
 }

@@ -120,3 +120,35 @@ fn the_originals_entry_is_taken_out_where_a_human_says_so() {
     assert_eq!(call("mcp__tickets__list").stdout, "");
     assert_eq!(call("mcp__tickets__other").decision(), "ask");
 }
+
+#[test]
+fn the_asqav_packages_own_hook_is_taken_out_where_a_human_says_so() {
+    let user = User::new();
+    let hook = |line: &str| json!([{ "matcher": "*", "hooks": [{ "type": "command", "command": line }] }]);
+    let settings = json!({ "model": "opus", "hooks": {
+        "PreToolUse": hook("asqav hook pretool"),
+        "PostToolUse": hook("asqav hook posttool")
+    } });
+    fs::write(user.settings_path(), settings.to_string()).unwrap();
+    let (ca, secret) = (user.ca_file(), user.world.path("password").display().to_string());
+    let options = format!(
+        "--level user --url {} --username admin --secret-file {secret} --ca-file {ca} --receipts gate --signer asqav",
+        user.url()
+    );
+    let Some(outcome) = at_a_terminal(&user, &options, "1\n1\n") else {
+        return;
+    };
+    let settings = fs::read_to_string(user.settings_path()).unwrap();
+    assert!(
+        !settings.contains("asqav hook") && settings.contains("opus"),
+        "{settings}\n{outcome:?}"
+    );
+    let copies = user.world.path("home/.local/state/holdpoint/before");
+    let mut kept = fs::read_dir(copies)
+        .unwrap()
+        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+    assert!(
+        kept.any(|text| text.contains("asqav hook posttool")),
+        "{outcome:?}"
+    );
+}

@@ -144,6 +144,7 @@ pub fn run(wanted: Wanted, report: &mut Report) -> Result<(), InitError> {
     let places = harness_places(&directory)?;
     let mut zvm = wanted.zvm;
     let entries = migrate::find_entries(&places);
+    let asqav = migrate::asqav::find(&places);
     let original = match wanted.from_zerto_rewind {
         Some(named) => Some(migrate::read(named.as_deref(), &entries, &places)?),
         None => None,
@@ -213,6 +214,7 @@ pub fn run(wanted: Wanted, report: &mut Report) -> Result<(), InitError> {
     let hook = install::hook(&path, &config, wanted.matcher, managed_only)?;
     target.plan(&places, &hook, &mut files, &mut planned)?;
     migrate::offer_removal(&entries, copies_of, &questions, &mut files, &mut planned)?;
+    migrate::asqav::settle(&asqav, &config, copies_of, &questions, &mut files, &mut planned)?;
     // Everything is known from here on.
     write(files, &config, &target, &mut planned)?;
     report.done.extend(planned.done);

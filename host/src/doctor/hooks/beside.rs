@@ -4,6 +4,7 @@ use holdpoint_setup::reading::{File, Fires, State, matches};
 use holdpoint_setup::{Event, Handler};
 
 use super::Facts;
+use crate::asqav_hook::Own;
 use crate::doctor::finding::Finding;
 
 /// The original hook's program, and the package that it comes with.
@@ -98,7 +99,6 @@ fn of_guard(handler: &Handler, at: &str, file: &File) -> Option<Finding> {
         return None;
     };
     let text = command.text();
-    let words: Vec<&str> = text.split_whitespace().collect();
     let place = place(at, file);
     let without = format!("take the entry out of {}", file.path.display());
     if ORIGINAL.iter().any(|name| text.contains(name)) {
@@ -111,23 +111,16 @@ fn of_guard(handler: &Handler, at: &str, file: &File) -> Option<Finding> {
             .mended_by(without),
         );
     }
-    let is_asqav =
-        |word: &&str| word.rsplit(['/', '.']).next() == Some("asqav") || word.ends_with("asqav.exe");
-    let is_hook = words
-        .windows(2)
-        .any(|pair| is_asqav(&pair[0]) && pair[1] == "hook")
-        || words
-            .windows(3)
-            .any(|three| three[0] == "-m" && three[1].starts_with("asqav") && three[2] == "hook");
-    is_hook.then(|| {
+    let own = Own::started_by(command)?;
+    Some(
         Finding::caution(
             "hook.beside",
-            format!("'asqav hook' stands at {place}"),
+            format!("'{}' stands at {place}", own.words()),
             "with receipts.signer = \"asqav\" each call is signed twice; without it, only that entry asks the service, and it \
              is not checked here",
         )
-        .mended_by(format!("set receipts.signer to \"asqav\", and {without}"))
-    })
+        .mended_by(format!("set receipts.signer to \"asqav\", and {without}")),
+    )
 }
 
 fn of_others(places: &[String]) -> Option<Finding> {

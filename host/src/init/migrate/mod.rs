@@ -1,5 +1,6 @@
 //! From the original hook: what its configuration and its settings entry become, and what will be different.
 
+pub(super) mod asqav;
 mod entries;
 mod lists;
 
