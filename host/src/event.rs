@@ -46,6 +46,8 @@ pub struct Call<'a> {
 /// Where a call came from, as far as the harness says so: for the evidence, and nothing is decided by it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Origin {
+    /// The harness, where the event tells which one it comes from.
+    pub harness: Option<String>,
     /// The session's working directory.
     pub cwd: Option<String>,
     /// The harness's transcript of the session.

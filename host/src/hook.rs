@@ -149,6 +149,8 @@ pub fn heard(config: &Result<Config, ConfigError>, event: &[u8]) -> Option<Strin
 struct End {
     /// The model is told this.
     note: Option<String>,
+    /// The user is.
+    warning: Option<String>,
     /// The log is.
     lines: Vec<Entry>,
 }
@@ -160,9 +162,10 @@ fn end(config: &Config, name: &str, event: &[u8]) -> End {
         Ok(None) => return End::default(),
         // Only receipts would have come of it, and a comparison that cannot be made.
         Err(fault) => {
+            let (session, call) = claude_code::ids_of(event);
             return End {
-                note: None,
-                lines: vec![entry("", "", name).failed("silent", fault.kind, &fault.cause)],
+                lines: vec![entry(&session, &call, name).failed("silent", fault.kind, &fault.cause)],
+                ..End::default()
             };
         }
     };
@@ -178,14 +181,12 @@ fn end(config: &Config, name: &str, event: &[u8]) -> End {
         })
         .into_iter()
         .collect();
-    lines.extend(receipts::observed(
-        config,
-        entry("", "", name),
-        &ended,
-        deviation.as_ref(),
-    ));
+    let about = entry(&ended.session_id, &ended.call_id, name);
+    let seen = receipts::observed(config, about, &ended, deviation.as_ref());
+    lines.extend(seen.line);
     End {
         note: deviation.as_ref().and_then(compare::note),
+        warning: seen.warning,
         lines,
     }
 }
@@ -201,15 +202,19 @@ fn observe(config: &Result<Config, ConfigError>, name: &'static str, bytes: &[u8
         entry: None,
         awaited: false,
     };
-    let End { note, mut lines } = end(usable, name, bytes);
+    let End {
+        note,
+        warning,
+        mut lines,
+    } = end(usable, name, bytes);
     let tallied = session::observe(usable, bytes).unwrap_or_else(|fault| {
-        lines.push(entry("", "", name).failed("silent", fault.kind, &fault.cause));
+        let (session, call) = claude_code::ids_of(bytes);
+        lines.push(entry(&session, &call, name).failed("silent", fault.kind, &fault.cause));
         None
     });
     let notes: Vec<_> = note.into_iter().chain(tallied).collect();
-    if !notes.is_empty() {
-        decision.answer = claude_code::tell(name, &notes.join("\n"));
-    }
+    let note = (!notes.is_empty()).then(|| notes.join("\n"));
+    decision.answer = claude_code::tell(name, note.as_deref(), warning.as_deref());
     // All are to be told, and only one goes the usual way.
     decision.entry = lines.pop();
     for mut line in lines {
@@ -233,14 +238,14 @@ fn judge(
     let decided = decide(config, call, started, deadline, &record, &mut entry, witness);
     entry.record = record.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut verdict = told(decided, &mut entry);
-    if compare::is_watched(&call.tool, entry.verdict, &entry.record.targets) {
-        entry.arguments = Some(Arguments::digest_of(call.arguments));
-    }
-    if let Err(fault) = signer::decided(config, call, &mut entry, deadline) {
-        verdict = told(Err(fault), &mut entry);
+    if let Some(decided) = signer::decided(config, call, &mut entry, deadline).transpose() {
+        verdict = told(decided, &mut entry);
     }
     if let Err(fault) = receipts::decided(config, call, &mut entry, deadline) {
         verdict = told(Err(fault), &mut entry);
+    }
+    if compare::is_watched(&call.tool, entry.verdict, &entry.record.targets) {
+        entry.arguments = Some(Arguments::digest_of(call.arguments));
     }
     let answer = match &verdict {
         // In the one form that every harness takes for a block.

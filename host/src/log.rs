@@ -158,7 +158,7 @@ impl Entry {
         for text in [&mut self.session, &mut self.call, &mut self.tool] {
             *text = name(text);
         }
-        for text in [&mut self.why, &mut self.receipt] {
+        for text in [&mut self.why, &mut self.receipt, &mut self.signer] {
             *text = text.take().map(|text| text::clean_line(&text, LONGEST_REASON));
         }
     }

@@ -42,6 +42,7 @@ pub fn decided(
     let arguments = Arguments::of(&tool, call.arguments, settings.arguments);
     let body = Body::Decision(
         holdpoint_receipts::Call {
+            harness: call.origin.harness.clone(),
             environment: entry.environment.clone(),
             ..called(&call.session_id, &call.call_id, tool, arguments)
         },
@@ -83,26 +84,45 @@ pub fn unread(
         checkpoints: Vec::new(),
         troubles: Vec::new(),
         zvm: None,
+        signer: None,
     };
-    let body = Body::Decision(called("", "", String::new(), Arguments::unread(event)), decision);
+    let call = holdpoint_receipts::Call {
+        harness: claude_code::harness_of(event),
+        ..called("", "", String::new(), Arguments::unread(event))
+    };
+    let body = Body::Decision(call, decision);
     let appended = append(settings, &body, before_a_call(mode, config, deadline));
     Some(appended.map_or_else(|cause| format!("none: {cause}"), |appended| in_words(&appended)))
 }
 
+/// What there is to tell of the receipt of a call's end.
+#[derive(Default)]
+pub struct Seen {
+    /// The log is told this; none where there is nothing.
+    pub line: Option<Entry>,
+    /// The user is told this.
+    pub warning: Option<String>,
+}
+
 /// Writes the receipt of what was seen of a call that has ended, and how it differs from what was decided. What there is to
-/// tell goes into the entry; none where there is nothing.
-pub fn observed(
-    config: &Config,
-    entry: Entry,
-    ended: &Ended<'_>,
-    deviation: Option<&Deviation>,
-) -> Option<Entry> {
+/// tell of it goes into the entry.
+pub fn observed(config: &Config, entry: Entry, ended: &Ended<'_>, deviation: Option<&Deviation>) -> Seen {
     let settings = &config.receipts;
     if settings.mode == Mode::Off {
-        return None;
+        return Seen::default();
     }
     let here = observe(settings, ended, deviation);
     let there = signer::observed(settings, ended).err();
+    let warning = there.as_ref().and_then(signer::warning);
+    let there = there.map(|cause| cause.to_string());
+    Seen {
+        line: line(entry, here, there),
+        warning,
+    }
+}
+
+/// The log's line of a receipt here and one of the remote signer's, where there is something to tell of them.
+fn line(entry: Entry, here: Result<Appended, String>, there: Option<String>) -> Option<Entry> {
     let entry = Entry {
         signer: there.as_ref().map(|cause| format!("none: {cause}")),
         ..entry
@@ -131,6 +151,7 @@ fn observe(
     let tool = name(&ended.tool);
     let arguments = Arguments::of(&tool, ended.arguments, settings.arguments);
     let call = holdpoint_receipts::Call {
+        harness: ended.origin.harness.clone(),
         environment: origin::of(&ended.origin),
         ..called(&ended.session_id, &ended.call_id, tool, arguments)
     };
@@ -210,7 +231,7 @@ fn name(text: &str) -> String {
 fn called(session: &str, id: &str, tool: String, arguments: Arguments) -> holdpoint_receipts::Call {
     let given = |text: &str| Some(name(text)).filter(|text| !text.is_empty());
     holdpoint_receipts::Call {
-        harness: claude_code::NAME.into(),
+        harness: None,
         session: given(session),
         id: given(id),
         tool,
@@ -249,6 +270,10 @@ fn decision(entry: &Entry, permission_mode: Option<&str>) -> Decision {
         checkpoints: checkpoints.collect(),
         troubles: record.troubles.clone(),
         zvm: record.zvm.clone(),
+        signer: entry
+            .signer
+            .as_deref()
+            .map(|signer| clean_line(signer, LONGEST_REASON)),
     }
 }
 

@@ -105,7 +105,7 @@ fn fill_log(world: &World, count: usize) {
     let arguments = RawValue::from_string("{}".into()).expect("JSON");
     let tool = "mcp__esxi__listVMs";
     let call = |number: usize| Call {
-        harness: "claude-code".into(),
+        harness: Some("claude-code".into()),
         session: Some("session".into()),
         id: Some(format!("toolu_{number:08}")),
         tool: tool.into(),
@@ -130,6 +130,7 @@ fn fill_log(world: &World, count: usize) {
         checkpoints: Vec::new(),
         troubles: Vec::new(),
         zvm: None,
+        signer: None,
     };
     let manner = Manner {
         sync: false,

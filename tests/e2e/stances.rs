@@ -8,6 +8,7 @@ const TABLE: &str = include_str!("../../docs/stances.md");
 
 const TESTS: &[(&str, &str)] = &[
     ("broken", include_str!("broken.rs")),
+    ("broken_setup", include_str!("broken_setup.rs")),
     ("broken_entries", include_str!("broken_entries.rs")),
     ("compiling", include_str!("compiling.rs")),
     ("config", include_str!("config.rs")),

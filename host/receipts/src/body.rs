@@ -40,8 +40,8 @@ impl Body {
 /// The call that a receipt is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The harness.
-    pub harness: String,
+    /// The harness, where the event told which one it came from.
+    pub harness: Option<String>,
     /// The session's id, where the harness sent one.
     pub session: Option<String>,
     /// The call's id (`tool_use_id`), where the harness sent one. It joins a decision and its observation.
@@ -168,6 +168,9 @@ pub struct Decision {
     /// The ZVM that was asked; none where none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zvm: Option<Zvm>,
+    /// The remote signer's receipt of the same decision, or why there is none; none where there is no remote signer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
 }
 
 /// A Zerto Virtual Manager.

@@ -10,7 +10,7 @@ use crate::error::ReceiptError;
 use crate::moment::Moment;
 
 /// The version of what stands under `holdpoint`: 2 added where a call came from, the ZVM, how what ran differs from what
-/// was decided, and archives. What 1 has is read as before.
+/// was decided, archives, a remote signer's receipt, and calls of a harness that is not known. What 1 has is read as before.
 const FORMAT: u32 = 2;
 
 /// Where a receipt stands, and who says so.
@@ -199,7 +199,7 @@ pub(crate) fn write(place: &Place, body: &Body) -> Result<Vec<u8>, ReceiptError>
             format: FORMAT,
             host: place.host.clone(),
             key: place.key.clone(),
-            harness: call.map(|call| call.harness.clone()),
+            harness: call.and_then(|call| call.harness.clone()),
             arguments: call.map(|call| call.arguments.form),
             environment: call
                 .map(|call| call.environment.clone())
@@ -234,10 +234,9 @@ pub(crate) fn read(payload: &str) -> Result<(Place, Body), ReceiptError> {
     let environment = wire.holdpoint.environment.unwrap_or_default();
     let call = wire
         .tool_name
-        .zip(wire.holdpoint.harness)
         .zip(wire.holdpoint.arguments)
-        .map(|((tool, harness), form)| Call {
-            harness,
+        .map(|(tool, form)| Call {
+            harness: wire.holdpoint.harness,
             session: wire.session_id,
             id: wire.invocation_ref,
             tool,

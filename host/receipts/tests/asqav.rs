@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use asqav_sim::{AGENT_ID, API_KEY, Algorithm, Sim, Trouble};
-use holdpoint_receipts::remote::{Account, Action, Decision, Observation, Service};
+use holdpoint_receipts::remote::{Account, Action, Decision, Gated, Observation, Service};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -267,13 +267,17 @@ fn the_packages_verifier_passes_what_was_kept() {
         let (_, event) = captured("PreToolUse.mcp-run_command").remove(0);
         let event: Event<'_> = serde_json::from_slice(&event).expect("an event");
         let decision = Decision::permit(&event.action(), AGENT_ID).expect("a request");
-        let signed = service(&sim).gate(&decision, far()).expect("a permit");
+        let Gated::Allowed(signed) = service(&sim).gate(&decision, far()).expect("an answer") else {
+            panic!("a permit was expected");
+        };
         let folder = tempfile::tempdir().expect("a folder");
         let (receipt, keys) = (
             folder.path().join("receipt.json"),
             folder.path().join("keys.json"),
         );
-        signed.keep(&receipt).expect("it is kept");
+        signed
+            .keep(&receipt, Duration::from_secs(60))
+            .expect("it is kept");
         std::fs::write(&keys, sim.key_set().to_string()).expect("a file");
         let verify = || {
             let output = Command::new(&python)

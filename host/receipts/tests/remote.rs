@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use asqav_sim::{AGENT_ID, API_KEY, Algorithm, NEIGHBOUR, Sim, Trouble};
-use holdpoint_receipts::remote::{Account, Action, Decision, Error, Observation, Service, Signed};
+use holdpoint_receipts::remote::{Account, Action, Decision, Error, Gated, Observation, Service, Signed};
 
 const ACTION: Action<'_> = Action {
     tool: "mcp__Falcon__run_command",
@@ -12,6 +12,9 @@ const ACTION: Action<'_> = Action {
     session_id: "session-1",
     call_id: "toolu_1",
 };
+
+/// How long a locked file is waited for.
+const WAIT: Duration = Duration::from_secs(60);
 
 /// A service and a folder for the keys that are kept.
 struct World {
@@ -74,8 +77,12 @@ fn far() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }
 
+/// What a service that is asked for a permit answers with, where it is one.
 fn gate(service: &Service) -> Result<Signed, Error> {
-    service.gate(&permit(ACTION.call_id), far())
+    match service.gate(&permit(ACTION.call_id), far())? {
+        Gated::Allowed(signed) => Ok(signed),
+        Gated::Refused(signed) => panic!("it refused: {signed:?}"),
+    }
 }
 
 #[test]
@@ -109,7 +116,23 @@ fn a_deny_is_put_on_record_and_opens_nothing() {
     let deny = Decision::deny(&ACTION, AGENT_ID, "policy").unwrap();
     let service = world.service(&[]);
     assert_eq!(service.record(&deny, far()).unwrap().decision, "deny");
-    assert!(matches!(service.gate(&deny, far()), Err(Error::NotAllowed(word)) if word == "deny"));
+    assert!(matches!(service.gate(&deny, far()), Ok(Gated::Refused(signed)) if signed.decision == "deny"));
+}
+
+#[test]
+fn an_ask_is_sent_as_a_permit_that_says_what_it_is() {
+    let world = World::new();
+    let ask = Decision::ask(&ACTION, AGENT_ID).unwrap();
+    let Gated::Allowed(signed) = world.service(&[]).gate(&ask, far()).unwrap() else {
+        panic!("an ask may go on to the human");
+    };
+    world.gate().unwrap();
+    let [asked, passed] = <[_; 2]>::try_from(world.sim.bodies()).unwrap();
+    for (body, reason) in [(asked, Some("ask")), (passed, None)] {
+        assert_eq!(body["policy_decision"], "permit");
+        assert_eq!(body["reason"].as_str(), reason);
+    }
+    assert_eq!(signed.receipt["payload"]["reason"], "ask");
 }
 
 #[test]
@@ -138,13 +161,15 @@ fn only_exactly_allow_opens_the_gate() {
         "",
     ] {
         let world = World::troubled(Trouble::Decision(word));
+        let answer = world.service(&[]).gate(&permit(ACTION.call_id), far());
         assert!(
-            matches!(world.gate(), Err(Error::NotAllowed(told)) if told == word),
-            "{word}"
+            matches!(&answer, Ok(Gated::Refused(signed)) if signed.decision == word),
+            "{word}: {answer:?}"
         );
     }
     let world = World::troubled(Trouble::Omits("decision"));
-    assert!(matches!(world.gate(), Err(Error::NotAllowed(_))));
+    let answer = world.service(&[]).gate(&permit(ACTION.call_id), far());
+    assert!(matches!(answer, Ok(Gated::Refused(_))), "{answer:?}");
 }
 
 #[test]
@@ -437,7 +462,7 @@ fn receipts_are_kept_as_they_came_whoever_else_keeps_some() {
     let signed = world.gate().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| (0..10).for_each(|_| signed.keep(&path).unwrap()));
+            scope.spawn(|| (0..10).for_each(|_| signed.keep(&path, WAIT).unwrap()));
         }
     });
     let text = std::fs::read_to_string(&path).unwrap();
@@ -446,5 +471,21 @@ fn receipts_are_kept_as_they_came_whoever_else_keeps_some() {
     let kept: Vec<serde_json::Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(kept.len(), 80);
     assert!(kept.iter().all(|receipt| *receipt == signed.receipt));
-    assert!(signed.keep(&world.folder.path().join("no/such/folder")).is_err());
+    let nowhere = world.folder.path().join("no/such/folder");
+    assert!(signed.keep(&nowhere, WAIT).is_err());
+}
+
+#[test]
+fn a_file_that_stays_locked_is_waited_for_no_longer_than_asked() {
+    let world = World::new();
+    let path = world.folder.path().join("asqav.jsonl");
+    let signed = world.gate().unwrap();
+    let other = std::fs::File::create(&path).unwrap();
+    other.lock().unwrap();
+    let started = Instant::now();
+    let error = signed.keep(&path, Duration::from_millis(100)).unwrap_err();
+    assert!(error.to_string().contains("locked"), "{error}");
+    assert!(started.elapsed() >= Duration::from_millis(100));
+    drop(other);
+    signed.keep(&path, WAIT).unwrap();
 }

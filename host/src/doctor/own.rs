@@ -1,7 +1,7 @@
 //! The calls of the self-test, and how they are told from real ones afterwards.
 //!
-//! They are judged, logged and put on record as any other: a hook that knew them would not be the one that is tested. What
-//! is told of them is told from what a harness never writes: its sessions have ids of its own making, and an event that
+//! They are judged, logged and put on record as any other: a hook that knew them would not be the one that is tested. Only
+//! the remote signer is not asked about them: it is another's record, of calls that somebody made. What is told of them is told from what a harness never writes: its sessions have ids of its own making, and an event that
 //! cannot be read is known by its whole text. So nobody who makes real calls can have one taken for a test.
 
 use holdpoint_artifact::Digest;
@@ -33,17 +33,21 @@ fn is_text_of_ours(digest: &str) -> bool {
     is_it(UNREADABLE) || is_it(FOREIGN)
 }
 
+/// Whether a call is one of the self-test's.
+pub(crate) fn is_call(session: &str, call: &str) -> bool {
+    session == SESSION && call == CALL
+}
+
 /// Whether a line of the decision log is the self-test's.
 pub(crate) fn decided(decision: &Decision) -> bool {
-    (decision.session == SESSION && decision.call == CALL)
-        || decision.event.as_deref().is_some_and(is_text_of_ours)
+    is_call(&decision.session, &decision.call) || decision.event.as_deref().is_some_and(is_text_of_ours)
 }
 
 /// Whether a receipt is the self-test's.
 pub(crate) fn on_record(record: &CallRecord) -> bool {
     let call = record.call();
     match (&call.session, &call.id) {
-        (Some(session), Some(id)) => session == SESSION && id == CALL,
+        (Some(session), Some(id)) => is_call(session, id),
         (None, None) => is_text_of_ours(&call.arguments.digest.to_string()),
         _ => false,
     }

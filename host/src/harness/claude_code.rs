@@ -15,10 +15,13 @@ use crate::event::{Call, Event, Origin, Server};
 use crate::exit::ExitCode;
 use crate::verdict::{Fault, FaultKind, Verdict};
 
-pub use ended::read_ended;
+pub use ended::{ids_of, read_ended};
 
 /// The harness's name, in logs, tags and calls.
 pub const NAME: &str = "claude-code";
+
+/// What an event's reason calls a harness that is not this one, and that no field names.
+const UNKNOWN: &str = "another harness";
 
 /// The one event that this harness lets a hook gate and that we gate.
 const GATE: &str = "PreToolUse";
@@ -147,6 +150,7 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
     let Some(tool) = tool.filter(|tool| !tool.is_empty()) else {
         return Err(Fault::new(FaultKind::Event, "the event names no tool_name"));
     };
+    let harness = detected(&wire, foreign.as_ref());
     let agent_id: Option<String> = field("agent_id", wire.agent_id)?;
     let agent_type: Option<String> = field("agent_type", wire.agent_type)?;
     Ok(Event::Before(Call {
@@ -160,12 +164,30 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
         arguments: wire.tool_input.unwrap_or(RawValue::NULL),
         extras: serde_json::json!({ "agent_id": agent_id, "agent_type": agent_type }),
         origin: Origin {
+            harness,
             cwd: evidence(wire.cwd),
             transcript: evidence(wire.transcript_path),
             agent_id,
             agent_type,
         },
     }))
+}
+
+/// The harness that an event comes from, for the evidence only; none where the event does not tell.
+pub fn harness_of(event: &[u8]) -> Option<String> {
+    let wire: Wire<'_> = serde_json::from_slice(event).ok()?;
+    let named = evidence(wire.hook_event_name.or(wire.hook_event_name_in_camel_case));
+    let foreign = foreign(&wire, named.as_deref()).ok()?;
+    detected(&wire, foreign.as_ref())
+}
+
+/// The harness's name: another's is told by its own fields, this one by the transcript that it names in every event.
+fn detected(wire: &Wire<'_>, foreign: Option<&Foreign>) -> Option<String> {
+    match foreign {
+        Some(foreign) if foreign.harness == UNKNOWN => None,
+        Some(foreign) => Some(foreign.harness.to_lowercase().replace(' ', "-")),
+        None => evidence(wire.transcript_path).map(|_| NAME.to_owned()),
+    }
 }
 
 /// Whether an event asks before a call, in another harness's spelling or in a careless one of ours.
@@ -227,7 +249,7 @@ fn foreign(wire: &Wire<'_>, named: Option<&str>) -> Result<Option<Foreign>, Faul
     } else if wire.mcp_context.is_some() {
         "Gemini CLI"
     } else if event.is_some_and(is_foreign_gate) {
-        "another harness"
+        UNKNOWN
     } else {
         return Ok(None);
     };
@@ -258,14 +280,18 @@ fn alike(wire: &Wire<'_>) -> Option<&'static str> {
     } else if wire.timestamp.is_some() && wire.transcript_path.is_none() {
         Some("Copilot CLI")
     } else {
-        wire.timestamp.map(|_| "another harness")
+        wire.timestamp.map(|_| UNKNOWN)
     }
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WireAnswer<'a> {
-    hook_specific_output: WireDecision<'a>,
+    /// Shown to the user, who is not asked anything; the model does not see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_specific_output: Option<WireDecision<'a>>,
 }
 
 #[derive(Serialize)]
@@ -322,16 +348,21 @@ pub fn write(verdict: &Verdict) -> Answer {
     }
 }
 
-/// What is told to the model at an event that nothing waits for.
-pub fn tell(event: &'static str, note: &str) -> Answer {
-    object(
-        WireDecision {
-            hook_event_name: event,
-            additional_context: Some(note),
-            ..WireDecision::NONE
-        },
-        ExitCode::OK,
-    )
+/// What is told at an event that nothing waits for: a note to the model, a warning to the user.
+pub fn tell(event: &'static str, note: Option<&str>, warning: Option<&str>) -> Answer {
+    if note.is_none() && warning.is_none() {
+        return Answer::silence();
+    }
+    let to_the_model = |note| WireDecision {
+        hook_event_name: event,
+        additional_context: Some(note),
+        ..WireDecision::NONE
+    };
+    let answer = WireAnswer {
+        system_message: warning,
+        hook_specific_output: note.map(to_the_model),
+    };
+    written(&answer, ExitCode::OK)
 }
 
 /// The answer to a fault of which it is not known whether a call waits for it: the one form that needs no knowledge of
@@ -346,9 +377,14 @@ pub fn block(reason: &str) -> Answer {
 
 fn object(decision: WireDecision<'_>, code: ExitCode) -> Answer {
     let answer = WireAnswer {
-        hook_specific_output: decision,
+        system_message: None,
+        hook_specific_output: Some(decision),
     };
-    let mut stdout = serde_json::to_vec(&answer).expect("strings and fixed keys are always JSON");
+    written(&answer, code)
+}
+
+fn written(answer: &WireAnswer<'_>, code: ExitCode) -> Answer {
+    let mut stdout = serde_json::to_vec(answer).expect("strings and fixed keys are always JSON");
     stdout.push(b'\n');
     Answer {
         stdout,

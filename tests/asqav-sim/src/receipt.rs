@@ -47,11 +47,11 @@ pub(crate) fn sign(state: &mut State, body: &Value) -> Value {
     if let Some(thumbprint) = published.thumbprint() {
         payload["key_thumbprint"] = thumbprint.into();
     }
-    match trouble {
-        Some(Trouble::Decision(decision)) => payload["decision"] = decision.into(),
-        Some(Trouble::Says(name, value)) => payload[name] = value.into(),
+    match &trouble {
+        Some(Trouble::Decision(decision)) => payload["decision"] = (*decision).into(),
+        Some(Trouble::Says(name, value)) => payload[*name] = (*value).into(),
         Some(Trouble::Omits(name)) => {
-            payload.as_object_mut().map(|payload| payload.remove(name));
+            payload.as_object_mut().map(|payload| payload.remove(*name));
         }
         _ => {}
     }
@@ -61,15 +61,18 @@ pub(crate) fn sign(state: &mut State, body: &Value) -> Value {
         _ => key.sign(&message),
     };
     state.previous = sha256(&message);
-    if let Some(Trouble::Tampered(name, value)) = trouble {
-        payload[name] = value.into();
+    if let Some(Trouble::Tampered(name, value)) = &trouble {
+        payload[*name] = (*value).into();
     }
-    let count = state.nonces.len();
+    let name = match trouble {
+        Some(Trouble::Named(name)) => name,
+        _ => format!("sig_{}", state.nonces.len()),
+    };
     json!({
-        "signature_id": format!("sig_{count}"),
+        "signature_id": name,
         "action_id": payload["action_id"],
         "timestamp": time(issued),
-        "verification_url": format!("https://asqav.example/verify/sig_{count}"),
+        "verification_url": format!("https://asqav.example/verify/{name}"),
         "algorithm": key.algorithm().name(),
         "compliance_mode": true,
         "payload": payload,

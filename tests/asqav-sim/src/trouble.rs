@@ -23,6 +23,8 @@ pub enum Trouble {
     NeighboursKey,
     /// A member is changed after signing, to this.
     Tampered(&'static str, &'static str),
+    /// The service's name for the receipt is this one.
+    Named(String),
     /// Before it is signed, a member gets this value.
     Says(&'static str, &'static str),
     /// Before it is signed, a member is left out.

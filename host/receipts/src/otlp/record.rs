@@ -100,7 +100,8 @@ fn summary(body: &Body) -> (&'static str, (u32, &'static str), String) {
 }
 
 fn of_call(attributes: &mut Vec<Value>, call: &Call) {
-    attributes.push(text("holdpoint.harness", &call.harness));
+    let harness = call.harness.as_deref();
+    attributes.extend(harness.map(|harness| text("holdpoint.harness", harness)));
     attributes.push(text("gen_ai.tool.name", &call.tool));
     attributes.extend(call.id.as_deref().map(|id| text("gen_ai.tool.call.id", id)));
     attributes.extend(call.session.as_deref().map(|id| text("session.id", id)));
@@ -121,6 +122,8 @@ fn of_decision(attributes: &mut Vec<Value>, decision: &Decision) {
             .map(|fault| text("holdpoint.fault", fault)),
     );
     attributes.extend(decision.why.as_deref().map(|why| text("holdpoint.why", why)));
+    let signer = decision.signer.as_deref();
+    attributes.extend(signer.map(|signer| text("holdpoint.signer", signer)));
     let mode = decision.permission_mode.as_deref();
     attributes.extend(mode.map(|mode| text("holdpoint.permission_mode", mode)));
     if let Some(policy) = &decision.policy {

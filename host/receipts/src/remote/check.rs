@@ -153,14 +153,6 @@ impl Receipt {
             false => Ok(()),
         }
     }
-
-    /// Checks that the service's word is exactly "allow". Anything else, a word of tomorrow among them, permits nothing.
-    pub(super) fn permits(&self) -> Result<(), Error> {
-        match self.decision() {
-            Some("allow") => Ok(()),
-            other => Err(Error::NotAllowed(other.unwrap_or("nothing").to_owned())),
-        }
-    }
 }
 
 #[cfg(test)]

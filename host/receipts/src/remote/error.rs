@@ -34,7 +34,4 @@ pub enum Error {
     /// The receipt is genuine and not the answer to what was sent. Holds what differs.
     #[error("the receipt is not about this call: {0}")]
     Mismatch(String),
-    /// The receipt is genuine, about this call, and permits nothing. Holds the service's word.
-    #[error("the signer decided {0:?}, which is not \"allow\"")]
-    NotAllowed(String),
 }

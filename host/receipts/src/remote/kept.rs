@@ -10,21 +10,19 @@ use holdpoint_common::append::{self, Links};
 use super::Signed;
 use crate::files;
 
-/// How long other processes are waited for, each of which writes a line.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
-
 impl Signed {
     /// Appends the receipt to a file, which is made where there is none, and sees it on the disk. Many processes may do so
-    /// at once. A line that somebody did not get to the end of stays where it is, as a line that is no receipt.
+    /// at once; one that finds the file locked waits no longer than `wait`. A line that a process did not finish stays where
+    /// it is, as a line that is not a receipt.
     ///
     /// A receipt says itself which call it is about (`invocation_ref`) and by which key it is signed, so nothing is added.
     ///
     /// # Errors
     ///
-    /// Where the file cannot be written, is not a regular one, or is locked for too long.
-    pub fn keep(&self, path: &Path) -> io::Result<()> {
+    /// Where the file cannot be written, is not a regular file, or stays locked.
+    pub fn keep(&self, path: &Path, wait: Duration) -> io::Result<()> {
         let mut file = open(path)?;
-        if !files::take(|| file.try_lock(), LONGEST_WAIT)? {
+        if !files::take(|| file.try_lock(), wait)? {
             return Err(io::Error::new(
                 io::ErrorKind::TimedOut,
                 "another process keeps it locked",
@@ -41,6 +39,7 @@ impl Signed {
     }
 }
 
+/// Opens the file without waiting: in place of a regular file there may be a pipe that nobody reads.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true);

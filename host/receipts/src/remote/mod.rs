@@ -2,7 +2,7 @@
 //!
 //! What is sent is what the `asqav` package's own hooks send, and no argument or result leaves this machine but as a
 //! digest. What comes back counts only where it verifies under a key that the service publishes for this agent, answers
-//! exactly what was sent, and, before a call, says exactly `allow`. One deadline covers all of it.
+//! exactly what was sent; before a call, only exactly `allow` lets the call go on. One deadline covers all of it.
 
 mod account;
 mod check;
@@ -38,6 +38,16 @@ pub struct Signed {
     pub receipt: Value,
 }
 
+/// What the service answered to a call that asks whether it may go on. Either way its receipt was verified and is about
+/// this call.
+#[derive(Debug)]
+pub enum Gated {
+    /// It decided exactly `allow`.
+    Allowed(Signed),
+    /// It decided anything else: the call must not run.
+    Refused(Signed),
+}
+
 /// The service, for one account.
 pub struct Service {
     account: Account,
@@ -58,14 +68,17 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Anything but a verified receipt about this call that says `allow`; each is a reason not to let the call go on.
-    pub fn gate(&self, decision: &Decision, until: Instant) -> Result<Signed, Error> {
+    /// Anything but a verified receipt about this call; each is a reason not to let the call go on.
+    pub fn gate(&self, decision: &Decision, until: Instant) -> Result<Gated, Error> {
         if decision.0.call_id.is_none() {
             return Err(Error::Unbound);
         }
-        let receipt = self.sign(&decision.0, until)?;
-        receipt.permits()?;
-        Ok(signed(receipt))
+        let signed = signed(self.sign(&decision.0, until)?);
+        // Any other word, also one that is not known yet, allows nothing.
+        Ok(match signed.decision.as_str() {
+            "allow" => Gated::Allowed(signed),
+            _ => Gated::Refused(signed),
+        })
     }
 
     /// Has a decision put on record that nothing hangs on any more: one that was a deny, or one in audit mode. Blocks as

@@ -47,6 +47,18 @@ impl Decision {
         Self::of(action, agent_id, "permit")
     }
 
+    /// A call that a human is asked about. The service knows no such decision: it is sent as a permit, with a reason that
+    /// says what it is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Decision::permit`].
+    pub fn ask(action: &Action<'_>, agent_id: &str) -> Result<Self, Error> {
+        let mut decision = Self::permit(action, agent_id)?;
+        decision.0.set("reason", "ask");
+        Ok(decision)
+    }
+
     /// A call that Holdpoint denied, with a reason in one word.
     ///
     /// # Errors
@@ -54,7 +66,7 @@ impl Decision {
     /// As for [`Decision::permit`].
     pub fn deny(action: &Action<'_>, agent_id: &str, reason: &'static str) -> Result<Self, Error> {
         let mut decision = Self::of(action, agent_id, "deny")?;
-        decision.0.body.insert("reason".into(), reason.into());
+        decision.0.set("reason", reason);
         Ok(decision)
     }
 

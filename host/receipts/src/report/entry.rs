@@ -138,8 +138,11 @@ fn details(html: &mut Html, call: &CallRecord) {
             fact(html, "results", &results.digest.to_string());
         }
     }
-    fact(html, "harness", &it.harness);
-    for (name, value) in [("session", &it.session), ("call", &it.id)] {
+    for (name, value) in [
+        ("harness", &it.harness),
+        ("session", &it.session),
+        ("call", &it.id),
+    ] {
         if let Some(value) = value {
             fact(html, name, value);
         }
@@ -177,6 +180,9 @@ fn details(html: &mut Html, call: &CallRecord) {
         }
         if let Some(fault) = &decided.fault {
             fact(html, "fault", fault);
+        }
+        if let Some(signer) = &decided.signer {
+            fact(html, "remote signer", signer);
         }
         for trouble in &decided.troubles {
             fact(html, "trouble", trouble);

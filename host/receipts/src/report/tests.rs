@@ -45,9 +45,8 @@ fn call(seq: u64, text: &str) -> CallRecord {
     }
     checkpoint.tag = Some(text.into());
     if let Body::Decision(call, decided) = &mut decision {
-        for field in [&mut call.tool, &mut call.harness] {
-            text.clone_into(field);
-        }
+        text.clone_into(&mut call.tool);
+        call.harness = Some(text.into());
         call.session = Some(text.into());
         call.environment.cwd = Some(text.into());
         call.environment.agent_type = Some(text.into());
@@ -56,6 +55,7 @@ fn call(seq: u64, text: &str) -> CallRecord {
         call.arguments = Arguments::of(text, &arguments, true);
         decided.fault = Some(text.into());
         decided.why = Some(text.into());
+        decided.signer = Some(text.into());
         decided.troubles = vec![text.into()];
         decided.targets = vec![text.into()];
         decided.checkpoints = vec![checkpoint.clone()];

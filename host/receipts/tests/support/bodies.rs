@@ -11,7 +11,7 @@ pub(crate) fn call(id: &str) -> Call {
     let tool = "mcp__falcon__run_command";
     let arguments = RawValue::from_string(r#"{"hostname":"web01","command":"reboot"}"#.into()).expect("JSON");
     Call {
-        harness: "claude-code".into(),
+        harness: Some("claude-code".into()),
         session: Some("session-1".into()),
         id: Some(id.into()),
         tool: tool.into(),
@@ -63,6 +63,7 @@ pub(crate) fn decision(id: &str, verdict: Verdict) -> Body {
             url: "https://zvm.example".into(),
             site: Some("3b6f0a2e-2222-4c22-8f33-5a5a5a5a5a5a".into()),
         }),
+        signer: Some("sig_2, which says \"deny\"".into()),
     };
     Body::Decision(call(id), facts)
 }

@@ -270,6 +270,7 @@ fn in_words(call: &CallRecord, terminal: &Terminal) -> String {
                 let site = zvm.site.as_ref().map(|site| format!(", site {site}"));
                 say("ZVM", &format!("{}{}", zvm.url, site.unwrap_or_default()));
             }
+            say("signer", decided.signer.as_deref().unwrap_or_default());
             say("troubles", &decided.troubles.join("; "));
         }
         None => say("verdict", "not on record"),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{evidence, field, server};
+use super::{evidence, field, harness_of, server};
 use crate::event::{Ended, How, Origin};
 use crate::verdict::{Fault, FaultKind};
 
@@ -53,6 +53,7 @@ pub fn read_ended(bytes: &[u8]) -> Result<Option<Ended<'_>>, Fault> {
         tool: field("tool_name", wire.tool_name)?.unwrap_or_default(),
         server: wire.mcp_server.and_then(|value| server(value).ok().flatten()),
         origin: Origin {
+            harness: harness_of(bytes),
             cwd: evidence(wire.cwd),
             transcript: evidence(wire.transcript_path),
             agent_id: evidence(wire.agent_id),
@@ -62,6 +63,14 @@ pub fn read_ended(bytes: &[u8]) -> Result<Option<Ended<'_>>, Fault> {
         how,
         results,
     }))
+}
+
+/// The ids of session and call in an event, for the evidence only; empty where it names none.
+pub fn ids_of(event: &[u8]) -> (String, String) {
+    let wire: Option<Wire<'_>> = serde_json::from_slice(event).ok();
+    let ids = wire.map(|wire| (evidence(wire.session_id), evidence(wire.tool_use_id)));
+    let (session, call) = ids.unwrap_or_default();
+    (session.unwrap_or_default(), call.unwrap_or_default())
 }
 
 #[cfg(test)]
