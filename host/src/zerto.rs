@@ -324,8 +324,8 @@ pub(crate) fn trust(config: &config::Zerto) -> Result<zvm::Trust, Error> {
             None => zvm::Trust::System,
             Some(name) => {
                 let text = format!(
-                    "{name} is set in the environment, where a project can set it, and would change which certificates \
-                     are trusted; name the ZVM's authority by zerto.ca_file or zerto.pin"
+                    "{name} is set in the environment, where a project can set it, and names other authorities than this \
+                     machine's; name the ZVM's authority by zerto.ca_file or zerto.pin"
                 );
                 return Err(Error::Unreachable(text));
             }

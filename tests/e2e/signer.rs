@@ -377,6 +377,45 @@ fn a_receipts_file_that_stays_locked_costs_the_copy_and_not_the_call() {
 }
 
 #[test]
+fn no_variable_leads_the_signer_elsewhere() {
+    let site = mirror_sim::Site::default();
+    let (address, authority) = site.serve_tls();
+    let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let through = format!("http://{}", proxy.local_addr().unwrap());
+    let world = world("gate", "");
+    std::fs::create_dir(world.path("authorities")).unwrap();
+    for file in ["authority.pem", "authorities/authority.pem"] {
+        std::fs::write(world.path(file), &authority).unwrap();
+    }
+    for service in [
+        format!("https://localhost:{}/api/v1", address.port()),
+        "https://asqav.invalid/api/v1".to_owned(),
+    ] {
+        let lines = format!("receipts = {{ mode = 'gate', signer = 'asqav', asqav_url = '{service}' }}");
+        world.configure(&lines);
+        for (name, file) in [
+            ("SSL_CERT_FILE", "authority.pem"),
+            ("SSL_CERT_DIR", "authorities"),
+        ] {
+            let mut command = world.command(HOLDPOINT);
+            command
+                .arg("hook")
+                .env("ASQAV_API_KEY", API_KEY)
+                .env("ASQAV_AGENT_ID", AGENT_ID)
+                .env(name, world.path(file));
+            for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
+                command.env(name, &through);
+            }
+            let outcome = run(command, event().to_string().as_bytes());
+            assert_denies(&outcome, "the signer cannot be reached");
+        }
+    }
+    assert_eq!(site.asked(), [""; 0], "the site's authority is not the system's");
+    assert!(proxy.accept().is_err(), "nothing goes through a proxy");
+}
+
+#[test]
 fn a_server_writes_observations_and_refuses_to_gate() {
     let world = world("audit", "");
     let token = world.path("token");

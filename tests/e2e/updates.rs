@@ -10,6 +10,7 @@ use serde_json::json;
 use test_policies::named;
 
 use crate::house::House;
+use crate::support::run;
 
 impl House {
     /// Says with the real verb that a file is current in the channel `stable`; the document is `stable.json`.
@@ -150,6 +151,17 @@ fn an_update_is_pulled_from_a_web_server_with_a_certificate_that_is_trusted() {
     fs::write(house.world.path("ca.pem"), certificate).unwrap();
     let url = format!("https://localhost:{}/guard/stable.json", address.port());
     house.fails(&["pull", &url], "cannot be reached");
+    let mut command = house.world.command(&house.program);
+    command
+        .args(["policy", "pull", &url])
+        .env("SSL_CERT_FILE", house.at("ca.pem"));
+    let outcome = run(command, b"");
+    assert!(outcome.stderr.contains("cannot be reached"), "{outcome:?}");
+    fs::write(house.world.path("empty.pem"), "").unwrap();
+    house.fails(
+        &["pull", &url, "--ca-file", &house.at("empty.pem")],
+        "holds no certificate",
+    );
     house.done(&["pull", &url, "--ca-file", &house.at("ca.pem")]);
     house.decides("silence", "guard 1.0.0");
 }

@@ -1,10 +1,9 @@
 //! One request and its answer: bounded in size and time, tried again only where that is harmless, never led elsewhere.
 
-use std::error::Error as StdError;
-use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use holdpoint_net::{Proxies, Unread, cause, root};
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
@@ -17,7 +16,7 @@ use crate::settings::{Secret, Settings};
 use crate::{tls, wire};
 
 /// No answer may be longer, in bytes.
-const LONGEST_BODY: usize = 4 << 20;
+const LONGEST_BODY: u64 = 4 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pauses before a GET whose connection broke is tried again.
@@ -101,14 +100,10 @@ pub(crate) struct Http {
 impl Http {
     pub(crate) fn new(settings: &Settings) -> Result<Self, Error> {
         let shown = tls::Shown::default();
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls::configuration(&settings.trust, &shown)?)
+        let tls = tls::configuration(&settings.trust, &shown)?;
+        let client = holdpoint_net::client(tls, Proxies::None)
             .https_only(true)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
             .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(concat!("holdpoint/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| Error::unreachable(format!("HTTP: {}", cause(&error))))?;
         Ok(Self {
@@ -258,19 +253,14 @@ impl Http {
     }
 
     async fn read(&self, response: &mut Response, name: &str) -> Result<Vec<u8>, Failure> {
-        let mut body = Vec::new();
-        while let Some(chunk) = response
-            .chunk()
-            .await
-            .map_err(|error| self.broken(name, &error))?
-        {
-            if body.len() + chunk.len() > LONGEST_BODY {
-                let text = format!("{name}: more than {} MiB", LONGEST_BODY >> 20);
-                return Err(Failure::last(Error::malformed(text)));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body)
+        let read = holdpoint_net::body(response, LONGEST_BODY).await;
+        read.map_err(|unread| match unread {
+            Unread::Broken(error) => self.broken(name, &error),
+            Unread::TooLarge => Failure::last(Error::malformed(format!(
+                "{name}: more than {} MiB",
+                LONGEST_BODY >> 20
+            ))),
+        })
     }
 
     fn broken(&self, name: &str, error: &reqwest::Error) -> Failure {
@@ -370,23 +360,6 @@ pub(crate) fn origin(url: &str) -> Result<Url, Error> {
         return Err(bad("must end after the host and the port"));
     }
     Ok(url)
-}
-
-/// The innermost error. An `io::Error` hides what it wraps from `source`.
-fn root<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
-    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    match inner
-        .map(|inner| inner as &(dyn StdError + 'static))
-        .or_else(|| error.source())
-    {
-        Some(inner) => root(inner),
-        None => error,
-    }
-}
-
-/// The innermost error in words.
-fn cause(error: &(dyn StdError + 'static)) -> String {
-    root(error).to_string()
 }
 
 #[cfg(test)]

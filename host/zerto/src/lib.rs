@@ -9,7 +9,6 @@
 //! pages. What they leave open is read so that it can only delay or refuse, never count as a checkpoint.
 
 mod api;
-mod authorities;
 mod capture;
 mod certificate;
 mod checkup;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use holdpoint_net::{authorities, trust};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::verify_server_name;
@@ -18,9 +19,9 @@ use rustls::{
 };
 use sha2::{Digest, Sha256};
 
+use crate::certificate as x509;
 use crate::error::Error;
 use crate::settings::Trust;
-use crate::{authorities, certificate as x509};
 
 /// The certificate that was shown in the last handshake.
 pub(crate) type Shown = Arc<Mutex<Option<x509::Certificate>>>;
@@ -59,14 +60,8 @@ fn chain(roots: RootCertStore, provider: &Arc<CryptoProvider>) -> Result<Arc<Web
 }
 
 fn system_roots() -> Result<RootCertStore, Error> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        return Err(Error::unreachable(
-            "this machine has no trusted certificates; give a CA file, or pin the ZVM's certificate",
-        ));
-    }
-    Ok(roots)
+    trust::of_system()
+        .map_err(|error| Error::unreachable(format!("{error}; give a CA file, or pin the ZVM's certificate")))
 }
 
 /// The authorities of a CA file, and the file's certificates as they are.

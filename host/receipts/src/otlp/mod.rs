@@ -7,6 +7,7 @@ mod record;
 
 use std::time::{Duration, Instant, SystemTime};
 
+use holdpoint_net::{Proxies, Unread, cause};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, StatusCode, Url};
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_REQUEST: Duration = Duration::from_secs(30);
 
 /// The largest answer that is read, in bytes.
-const LARGEST_ANSWER: usize = 64 * 1024;
+const LARGEST_ANSWER: u64 = 64 * 1024;
 
 /// Why receipts could not be sent.
 #[derive(Debug, Error)]
@@ -142,7 +143,7 @@ impl Collector {
         wanted: impl Fn(&Receipt) -> bool,
     ) -> Result<Sent, OtlpError> {
         let broken = |why: String| self.broken(0, why);
-        let client = net::client(&self.url).map_err(broken)?;
+        let client = net::client(&self.url, Proxies::OfEnvironment).map_err(broken)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -220,18 +221,17 @@ impl Collector {
             let retry_after = retry_after
                 .and_then(|text| text.trim().parse().ok())
                 .map(Duration::from_secs);
-            let mut body = Vec::new();
-            while let Some(chunk) = response.chunk().await? {
-                if body.len() + chunk.len() > LARGEST_ANSWER {
-                    break;
-                }
-                body.extend_from_slice(&chunk);
-            }
+            let body = match holdpoint_net::body(&mut response, LARGEST_ANSWER).await {
+                Ok(body) => body,
+                // What it says is not needed.
+                Err(Unread::TooLarge) => Vec::new(),
+                Err(Unread::Broken(error)) => return Err(error),
+            };
             Ok((response.status(), retry_after, body))
         };
         let until = Instant::now() + LONGEST_REQUEST;
         match tokio::time::timeout_at(until.into(), exchange).await {
-            Ok(answer) => answer.map_err(|error: reqwest::Error| net::cause(&error)),
+            Ok(answer) => answer.map_err(|error| cause(&error)),
             Err(_) => Err("it did not answer in time".into()),
         }
     }

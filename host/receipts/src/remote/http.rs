@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use holdpoint_net::{Proxies, Unread, cause};
 use reqwest::{Client, Method, StatusCode, Url};
 use serde_json::{Map, Value};
 
 use super::account::Account;
 use super::error::Error;
 use super::strict;
-use crate::net::{self, cause};
+use crate::net;
 
 /// The largest answer that is read, in bytes. A receipt with its anchors has a few ten thousand.
-const LARGEST_ANSWER: usize = 4 << 20;
+const LARGEST_ANSWER: u64 = 4 << 20;
 
 /// How many pages of the published keys are read, as in the package.
 const MOST_PAGES: usize = 8;
@@ -23,7 +24,9 @@ pub(super) struct Http(Client);
 
 impl Http {
     pub(super) fn new(account: &Account) -> Result<Self, Error> {
-        net::client(&account.base).map(Self).map_err(Error::Unreachable)
+        net::client(&account.base, Proxies::None)
+            .map(Self)
+            .map_err(Error::Unreachable)
     }
 
     /// Asks for a signature. The body carries a nonce, so the same one is sent again where no answer came.
@@ -89,16 +92,11 @@ impl Http {
             ))
         };
         let mut response = request.send().await.map_err(broken)?;
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(broken)? {
-            if body.len() + chunk.len() > LARGEST_ANSWER {
-                return Err(Error::Malformed(format!(
-                    "more than {} MiB",
-                    LARGEST_ANSWER >> 20
-                )));
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let body = holdpoint_net::body(&mut response, LARGEST_ANSWER).await;
+        let body = body.map_err(|unread| match unread {
+            Unread::Broken(error) => broken(error),
+            Unread::TooLarge => Error::Malformed(format!("more than {} MiB", LARGEST_ANSWER >> 20)),
+        })?;
         Ok((response.status(), body))
     }
 }

@@ -1,16 +1,12 @@
 //! One GET and its answer: bounded in size, in the clear on this machine only, and never led where it may not go.
 
-use std::error::Error as _;
-use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
+use holdpoint_net::{Proxies, Unread, cause, is_loopback, trust};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION};
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::{ClientConfig, RootCertStore};
+use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
+use rustls::ClientConfig;
 
 use super::FetchError;
 
@@ -33,29 +29,44 @@ pub(super) struct Answer {
     pub(super) body: Vec<u8>,
 }
 
-/// The way out. Certificates are checked against the system's roots, or those of a file.
+/// The way out.
 pub(super) struct Http {
+    /// For this machine.
+    in_the_clear: Client,
+    /// Certificates are checked against the system's authorities, or those of a file; or why they cannot be.
+    secure: Result<Secure, String>,
+}
+
+struct Secure {
     through_proxies: Client,
     direct: Client,
 }
 
+impl Secure {
+    fn new(ca_file: Option<&Path>) -> Result<Self, String> {
+        let tls = trust::tls(ca_file).map_err(|error| error.to_string())?;
+        Ok(Self {
+            through_proxies: client(tls.clone(), Proxies::OfEnvironment)?,
+            direct: client(tls, Proxies::None)?,
+        })
+    }
+}
+
+fn client(tls: ClientConfig, proxies: Proxies) -> Result<Client, String> {
+    holdpoint_net::client(tls, proxies)
+        // A connection does not outlive the runtime that it was made in.
+        .pool_max_idle_per_host(0)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .build()
+        .map_err(|error| cause(&error))
+}
+
 impl Http {
     pub(super) fn new(ca_file: Option<&Path>) -> Result<Self, FetchError> {
-        let tls = tls(ca_file)?;
-        let client = || {
-            Client::builder()
-                .tls_backend_preconfigured(tls.clone())
-                .redirect(reqwest::redirect::Policy::none())
-                .referer(false)
-                // A connection does not outlive the runtime that it was made in.
-                .pool_max_idle_per_host(0)
-                .connect_timeout(CONNECT_TIMEOUT)
-                .user_agent(concat!("holdpoint/", env!("CARGO_PKG_VERSION")))
-        };
-        let failed = |error: reqwest::Error| FetchError::Setup(cause(&error));
+        let tls = trust::nobody().map_err(|error| FetchError::Setup(error.to_string()))?;
         Ok(Self {
-            through_proxies: client().build().map_err(failed)?,
-            direct: client().no_proxy().build().map_err(failed)?,
+            in_the_clear: client(tls, Proxies::None).map_err(FetchError::Setup)?,
+            secure: Secure::new(ca_file),
         })
     }
 
@@ -106,30 +117,27 @@ impl Http {
     }
 
     fn request(&self, method: Method, url: &Url) -> Result<RequestBuilder, FetchError> {
-        match (url.scheme(), is_loopback(url)) {
+        let secure = || self.secure.as_ref().map_err(|why| FetchError::Setup(why.clone()));
+        let client = match (url.scheme(), is_loopback(url)) {
             ("https", false) => {
                 holdpoint_common::proxy::check().map_err(FetchError::Setup)?;
-                Ok(self.through_proxies.request(method, url.clone()))
+                &secure()?.through_proxies
             }
-            ("https" | "http", true) => Ok(self.direct.request(method, url.clone())),
-            _ => Err(FetchError::InTheClear(shown(url))),
-        }
+            ("https", true) => &secure()?.direct,
+            ("http", true) => &self.in_the_clear,
+            _ => return Err(FetchError::InTheClear(shown(url))),
+        };
+        Ok(client.request(method, url.clone()))
     }
 
     async fn exchange(&self, url: &Url, request: RequestBuilder, most: u64) -> Result<Answer, FetchError> {
         let broken = |error: reqwest::Error| FetchError::Unreachable(shown(url), cause(&error));
         let mut response = request.send().await.map_err(broken)?;
-        let mut body = Vec::new();
-        let too_large = || FetchError::TooLarge(shown(url), most);
-        if response.content_length().is_some_and(|length| length > most) {
-            return Err(too_large());
-        }
-        while let Some(chunk) = Response::chunk(&mut response).await.map_err(broken)? {
-            if (body.len() + chunk.len()) as u64 > most {
-                return Err(too_large());
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let body = holdpoint_net::body(&mut response, most).await;
+        let body = body.map_err(|unread| match unread {
+            Unread::TooLarge => FetchError::TooLarge(shown(url), most),
+            Unread::Broken(error) => broken(error),
+        })?;
         Ok(Answer {
             status: response.status(),
             headers: response.headers().clone(),
@@ -170,47 +178,4 @@ pub(super) fn shown(url: &Url) -> String {
         url.scheme(),
         url.host_str().unwrap_or_default()
     )
-}
-
-pub(super) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
-fn tls(ca_file: Option<&Path>) -> Result<ClientConfig, FetchError> {
-    let mut roots = RootCertStore::empty();
-    match ca_file {
-        Some(path) => {
-            let bad = |why: String| FetchError::Setup(format!("CA file {}: {why}", path.display()));
-            for certificate in CertificateDer::pem_file_iter(path).map_err(|error| bad(error.to_string()))? {
-                let certificate = certificate.map_err(|error| bad(error.to_string()))?;
-                roots.add(certificate).map_err(|error| bad(error.to_string()))?;
-            }
-        }
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-    }
-    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| FetchError::Setup(error.to_string()))
-        .map(|builder| builder.with_root_certificates(roots).with_no_client_auth())
-}
-
-/// The innermost error in words.
-fn cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    match error.source() {
-        Some(_) => cause.to_string(),
-        // The error's own text would repeat the address, query and all.
-        None if error.is_timeout() => "it took too long".into(),
-        None => "the connection broke".into(),
-    }
 }

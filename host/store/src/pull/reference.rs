@@ -53,7 +53,7 @@ impl FromStr for Reference {
             if !url.username().is_empty() || url.password().is_some() {
                 return Err(no("an address holds no user and no password here"));
             }
-            if url.scheme() == "http" && !super::http::is_loopback(&url) {
+            if url.scheme() == "http" && !holdpoint_net::is_loopback(&url) {
                 return Err(no("plain http reaches no further than this machine"));
             }
             return Ok(Self::Channel(url));

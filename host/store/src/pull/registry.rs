@@ -6,12 +6,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use holdpoint_artifact::{Digest, LARGEST};
+use holdpoint_net::is_loopback;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 
 use super::credentials::{Credentials, look_up};
-use super::http::{Answer, Http, Redirects, is_loopback, secret_header, shown};
+use super::http::{Answer, Http, Redirects, secret_header, shown};
 use super::reference::Artifact;
 use super::{FetchError, Network};
 

@@ -12,18 +12,26 @@ use rustls::pki_types::pem::PemObject as _;
 /// What a DER certificate begins with, and no PEM file does.
 const SEQUENCE: u8 = 0x30;
 
+/// Why a CA file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum AuthoritiesError {
+pub enum AuthoritiesError {
+    /// It cannot be read.
     #[error("it cannot be read ({0})")]
     Io(#[from] io::Error),
+    /// It holds none.
     #[error("it holds no certificate (expected PEM, `-----BEGIN CERTIFICATE-----`, or DER)")]
     Empty,
+    /// One of them cannot be read. Holds its number.
     #[error("its certificate number {0} is damaged")]
     Damaged(usize),
 }
 
 /// All certificates in a file; at least one.
-pub(crate) fn load(path: &Path) -> Result<Vec<CertificateDer<'static>>, AuthoritiesError> {
+///
+/// # Errors
+///
+/// Where the file cannot be read, or holds none or a damaged one.
+pub fn load(path: &Path) -> Result<Vec<CertificateDer<'static>>, AuthoritiesError> {
     certificates(&read::read(path, limit::CERTIFICATES)?)
 }
 
