@@ -51,7 +51,6 @@ fn is_null_device(_: &Metadata) -> bool {
 }
 
 #[cfg(all(test, unix))]
-#[expect(clippy::unwrap_used, reason = "these are tests")]
 mod tests {
     use super::*;
     use std::io::Write as _;
