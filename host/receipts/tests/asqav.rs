@@ -262,11 +262,15 @@ fn the_packages_own_hooks_take_the_stand_in_for_the_service() {
 #[test]
 fn the_packages_verifier_passes_what_was_kept() {
     let python = python::python();
-    for algorithm in [Algorithm::Ed25519, Algorithm::MlDsa65] {
+    for (algorithm, of) in [
+        (Algorithm::Ed25519, Decision::permit as fn(&Action<'_>, &str) -> _),
+        (Algorithm::MlDsa65, Decision::permit),
+        (Algorithm::Ed25519, Decision::ask),
+    ] {
         let sim = Sim::start(algorithm).expect("a service");
         let (_, event) = captured("PreToolUse.mcp-run_command").remove(0);
         let event: Event<'_> = serde_json::from_slice(&event).expect("an event");
-        let decision = Decision::permit(&event.action(), AGENT_ID).expect("a request");
+        let decision = of(&event.action(), AGENT_ID).expect("a request");
         let Gated::Allowed(signed) = service(&sim).gate(&decision, far()).expect("an answer") else {
             panic!("a permit was expected");
         };
