@@ -55,12 +55,7 @@ fn code_is_written_beside_the_policy_and_a_signature_changes_nothing_of_it() {
 fn code_for_the_bench_and_for_another_system_differs() {
     let here = code(&[], EMPTY, COMPILED_MAGIC);
     assert!(code(&["--metered"], EMPTY, METERED_MAGIC) != here);
-    let other = if cfg!(target_arch = "x86_64") {
-        "aarch64"
-    } else {
-        "x86_64"
-    };
-    let target = format!("{other}-unknown-linux-gnu");
+    let target = format!("{}-apple-darwin", std::env::consts::ARCH);
     assert!(code(&["--target", &target], EMPTY, COMPILED_MAGIC) != here);
     let engine = |arguments: &[&str]| compile(arguments, &[]).stdout;
     assert_eq!(engine(&["--engine"]).len(), "0123456789abcdef\n".len());
