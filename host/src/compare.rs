@@ -13,7 +13,7 @@ use crate::config::{Config, Mode};
 use crate::doctor::own;
 use crate::event::{Call, Ended};
 use crate::explain;
-use crate::history;
+use crate::history::{self, coverage};
 use crate::text::clean_line;
 
 /// The longest name of a machine, in characters, and the most machines of a side.
@@ -40,9 +40,9 @@ pub fn compare(config: &Config, ended: &Ended<'_>) -> Option<Deviation> {
         return None;
     }
     let is_mcp = ended.tool.starts_with(MCP);
-    let (decisions, complete) = decisions(config, ended)?;
+    let decisions = decisions(config, ended)?;
     let Some(last) = decisions.first() else {
-        return (is_mcp && complete).then(|| Deviation {
+        return (is_mcp && would_be_known(config, ended)).then(|| Deviation {
             kinds: [DeviationKind::Undecided].into(),
             ran: machines(config, ended),
             ..Deviation::default()
@@ -98,12 +98,21 @@ fn cut(tool: &str) -> &str {
     tool.strip_suffix('…').unwrap_or("\0")
 }
 
-/// The decisions of a call, the last one first, and whether there can be no other. None where the log cannot be read.
-fn decisions(config: &Config, ended: &Ended<'_>) -> Option<(Vec<Decided>, bool)> {
+/// Whether a decision of this call would be found if there had been one. Where receipts are kept there would be one of it,
+/// too; without them, only a log that has another decision of the session shows that decisions of it were written there.
+fn would_be_known(config: &Config, ended: &Ended<'_>) -> bool {
+    let log = config.log.open().ok();
+    let coverage = log.and_then(|log| coverage::of(&log, &ended.session_id).ok());
+    coverage.is_some_and(|coverage| {
+        coverage.whole && (coverage.knows_session || config.receipts.mode != Mode::Off)
+    })
+}
+
+/// The decisions of a call, the last one first. None where the log cannot be read.
+fn decisions(config: &Config, ended: &Ended<'_>) -> Option<Vec<Decided>> {
     let log = config.log.open().ok()?;
     let logged = history::of_call(&log, &ended.session_id, &ended.call_id).ok()?;
     let mut decisions: Vec<_> = logged
-        .decisions
         .iter()
         .map(|decision| Decided {
             arguments: decision
@@ -118,7 +127,7 @@ fn decisions(config: &Config, ended: &Ended<'_>) -> Option<(Vec<Decided>, bool)>
     if decisions.is_empty() && config.receipts.mode != Mode::Off {
         decisions.extend(on_record(config, ended));
     }
-    Some((decisions, logged.complete))
+    Some(decisions)
 }
 
 /// The decision's receipt.
@@ -177,17 +186,32 @@ pub fn in_words(deviation: &Deviation) -> String {
 /// What the model is told; nothing where nothing went another way than it was told to: a call that nobody decided on may
 /// come from a hook entry that is missing, which `doctor` finds.
 pub fn note(deviation: &Deviation) -> Option<String> {
-    let only_undecided = deviation
-        .kinds
-        .iter()
-        .all(|kind| *kind == DeviationKind::Undecided);
-    (!only_undecided).then(|| {
+    let mut sentences: Vec<_> = deviation.kinds.iter().filter_map(|kind| meaning(*kind)).collect();
+    sentences.dedup();
+    (!sentences.is_empty()).then(|| {
         format!(
-            "Holdpoint: this call {}: {}. What was checked, and any checkpoint that was taken, is not of what ran. Something \
-             changed the call after it was decided on: another hook, a permission prompt tool or an edited dialog. Stop \
-             changing machines, and tell the user.",
-            deviation.words(),
-            deviation.machines()
+            "Holdpoint on this call: {}. {} Stop changing machines, and tell the user.",
+            in_words(deviation),
+            sentences.join(" ")
         )
     })
+}
+
+/// What one kind of deviation means for whoever reads it.
+const fn meaning(kind: DeviationKind) -> Option<&'static str> {
+    match kind {
+        DeviationKind::OtherArguments | DeviationKind::OtherTool => Some(
+            "What was checked, and any checkpoint that was taken, is not of what ran. Something changed the call after it \
+             was decided on: another hook, a permission prompt tool or an edited dialog.",
+        ),
+        DeviationKind::Denied => Some(
+            "Holdpoint denied it, and it ran all the same, so nobody can count on a checkpoint from before it. The deny did \
+             not reach the harness, or the harness did not heed it.",
+        ),
+        DeviationKind::DecidedTwice => Some(
+            "Holdpoint was asked about it more than once and did not decide alike, so it is not known which decision it ran \
+             on, or which checkpoint belongs to it.",
+        ),
+        DeviationKind::Undecided => None,
+    }
 }

@@ -1,6 +1,8 @@
 //! What was decided, read from the end of the decision log backwards: a log may be gigabytes, and what is asked for is at
 //! its end.
 
+pub mod coverage;
+
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -53,27 +55,17 @@ pub struct Decision {
     pub deviation: Option<holdpoint_receipts::Deviation>,
 }
 
-/// What a log has of one call.
-#[derive(Debug, Default)]
-pub struct OfCall {
-    /// Its decisions, the last one first.
-    pub decisions: Vec<Decision>,
-    /// Whether no other one can be there: the whole log was looked at, or so much of it that a call would have to have run
-    /// while thousands of others were decided.
-    pub complete: bool,
-}
-
 /// How far back a call's decision is looked for, in bytes: tens of thousands of decisions.
 const WINDOW: u64 = 32 * 1024 * 1024;
 /// How much further back another decision of the same call is looked for.
 const MORE: u64 = 1024 * 1024;
 
-/// The decisions of a call.
+/// The decisions of a call, the last one first.
 ///
 /// # Errors
 ///
 /// Where the log is there and cannot be read back, as a pipe or a device.
-pub fn of_call(log: &Log, session: &str, call: &str) -> io::Result<OfCall> {
+pub fn of_call(log: &Log, session: &str, call: &str) -> io::Result<Vec<Decision>> {
     let is_file = std::fs::metadata(&log.path).map(|metadata| metadata.is_file());
     if let Ok(false) = is_file {
         return Err(io::Error::other("the decision log is not a regular file"));
@@ -82,7 +74,7 @@ pub fn of_call(log: &Log, session: &str, call: &str) -> io::Result<OfCall> {
     let sought = serde_json::Value::from(call.as_str()).to_string();
     let finder = memchr::memmem::Finder::new(sought.as_bytes());
     let mut lines = Backwards::of(log, WINDOW)?;
-    let mut found = OfCall::default();
+    let mut found = Vec::new();
     let mut end = None;
     while let Some(line) = lines.line() {
         if end.is_some_and(|end| lines.read > end) {
@@ -95,11 +87,9 @@ pub fn of_call(log: &Log, session: &str, call: &str) -> io::Result<OfCall> {
             .filter(|decision| decision.verdict != "silent");
         if let Some(decision) = decision {
             end.get_or_insert(lines.read + MORE);
-            found.decisions.push(decision);
+            found.push(decision);
         }
     }
-    // A log that ends where its oldest file was taken away may have had it there.
-    found.complete = !lines.is_cut();
     Ok(found)
 }
 
@@ -126,6 +116,8 @@ pub struct Backwards {
     pending: Vec<u8>,
     read: u64,
     most: u64,
+    /// Whether something of it is there and could not be read.
+    broken: bool,
 }
 
 impl Backwards {
@@ -143,6 +135,7 @@ impl Backwards {
             pending: Vec::new(),
             read: 0,
             most,
+            broken: false,
         };
         match backwards.open(&log.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -175,6 +168,7 @@ impl Backwards {
             .seek(SeekFrom::Start(begin))
             .and_then(|_| file.take(length).read_to_end(&mut chunk));
         if got.is_err() || self.is_cut() || self.pending.len() > LONGEST_LINE {
+            self.broken |= !self.is_cut();
             self.left = 0;
             return false;
         }
@@ -200,7 +194,8 @@ impl Backwards {
             }
             // A file that has gone in between was renamed, and is the next one.
             let next = self.older.pop()?;
-            let _ = self.open(&next);
+            let opened = self.open(&next);
+            self.broken |= opened.is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
         }
     }
 }

@@ -374,19 +374,27 @@ fn deliver(
     } = decision;
     if let Some(entry) = &mut entry {
         (entry.ms.read, entry.ms.total) = (milliseconds(read), milliseconds(started.elapsed()));
-        if let Err(trouble) = append(config, entry) {
+        // A call that may run now may still be blocked, by whatever ends this process before its answer is out.
+        let appended = if awaited && answer.code == ExitCode::OK {
+            watchdog::keep_lines_while(|| write_line(config, entry))
+        } else {
+            append(config, entry)
+        };
+        if let Err(trouble) = appended {
             answer
                 .stderr
                 .extend_from_slice(format!("holdpoint: {trouble}\n").as_bytes());
         }
     }
-    follow(answer.code);
     let is_silence = answer.code == ExitCode::OK && answer.stdout.is_empty();
-    watchdog::expect(if awaited && !is_silence {
-        Waiting::Answer
+    if awaited && !is_silence {
+        follow(answer.code);
+        watchdog::expect(Waiting::Answer);
     } else {
-        Waiting::Nothing
-    });
+        // Silence is out already, and nothing takes it back.
+        watchdog::expect(Waiting::Nothing);
+        follow(answer.code);
+    }
     stdio::explain(&answer.stderr);
     match stdio::answer(&answer.stdout) {
         Ok(()) => answer.code,
@@ -427,6 +435,10 @@ fn log_of(config: &Result<Config, ConfigError>) -> Result<Log, ConfigError> {
 
 fn append(config: &Result<Config, ConfigError>, entry: &mut Entry) -> Result<(), String> {
     watchdog::withdraw_lines();
+    write_line(config, entry)
+}
+
+fn write_line(config: &Result<Config, ConfigError>, entry: &mut Entry) -> Result<(), String> {
     let log = log_of(config).map_err(|error| error.to_string())?;
     log.append(entry).map_err(|error| {
         format!(

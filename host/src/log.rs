@@ -28,6 +28,9 @@ const LONGEST_RENAMING: Duration = Duration::from_millis(300);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// What lies beside a log that a line could not be written to.
+const MISSED: &str = "missed";
+
 /// One decision. Holds no arguments and no secrets: names of tools and machines, and what was decided.
 #[derive(Debug, Clone, Serialize)]
 pub struct Entry {
@@ -197,20 +200,61 @@ impl Log {
     /// The operating system's, where the file cannot be written; also where it is neither a regular file nor the null
     /// device, or is full and another process keeps it from being renamed.
     pub fn append_line(&self, line: &[u8]) -> io::Result<()> {
+        let appended = self.append_whole(line);
+        if appended.is_err() {
+            self.note_missed();
+        }
+        appended
+    }
+
+    fn append_whole(&self, line: &[u8]) -> io::Result<()> {
         self.create_directory()?;
-        let mut file = self.open(true)?;
-        file.write_all(line)?;
+        let (file, length) = self.open(true)?;
+        match is_torn(&file, length) {
+            // In one write, so that no other line comes in between.
+            true => (&file).write_all(&[b"\n", line].concat())?,
+            false => (&file).write_all(line)?,
+        }
         if file.metadata()?.len() >= self.largest_bytes {
             self.rotate()?;
         }
         Ok(())
     }
 
-    /// Opens the file to append to it, without waiting for anybody; a new one only where that is wanted.
-    pub(crate) fn open(&self, create: bool) -> io::Result<File> {
+    /// Opens the file to append to it, without waiting for anybody, and says how long it is; a new one only where that is
+    /// wanted. To be read as well where this user may, so that a torn end is seen.
+    pub(crate) fn open(&self, create: bool) -> io::Result<(File, u64)> {
         let mut options = OpenOptions::new();
         options.append(true).create(create);
-        append::open(&self.path, &mut options, Links::Followed).map(|(file, _)| file)
+        let opened = append::open(&self.path, options.clone().read(true), Links::Followed)
+            .or_else(|_| append::open(&self.path, &mut options, Links::Followed));
+        opened.map(|(file, metadata)| (file, metadata.len()))
+    }
+
+    /// Leaves word that a line could not be written: an empty file, which a full disk mostly still has room for. Beside a
+    /// regular file only, and where it cannot be done there is nobody to tell.
+    fn note_missed(&self) {
+        let is_file = fs::metadata(&self.path).map(|found| found.is_file());
+        if is_file.unwrap_or_else(|error| error.kind() == io::ErrorKind::NotFound) {
+            let mut options = OpenOptions::new();
+            options.append(true).create(true);
+            let mark = append::open(&self.numbered(MISSED), &mut options, Links::Refused);
+            let _ = mark.and_then(|(mark, _)| mark.set_modified(std::time::SystemTime::now()));
+        }
+    }
+
+    /// Whether a line could not be written in so many milliseconds before now.
+    pub(crate) fn missed_since(&self, milliseconds: u64) -> bool {
+        let mark = fs::metadata(self.numbered(MISSED)).and_then(|mark| mark.modified());
+        // A time in the future counts.
+        let is_old = |at: std::time::SystemTime| {
+            at.elapsed()
+                .is_ok_and(|ago| ago.as_millis() > u128::from(milliseconds))
+        };
+        match mark {
+            Ok(at) => !is_old(at),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// Makes the directory that the log is in, for its owner alone, where there is none.
@@ -272,6 +316,13 @@ impl Log {
         files.filter(|path| path.exists()).collect()
     }
 
+    /// Every name that belongs to the log, whether something is there or not.
+    pub(crate) fn all_names(&self) -> impl Iterator<Item = PathBuf> {
+        let beside = ["lock", MISSED].map(|suffix| self.numbered(suffix));
+        let older = (1..=self.keep).map(|number| self.numbered(number));
+        [self.path.clone()].into_iter().chain(beside).chain(older)
+    }
+
     /// Where a full file lies, or what belongs to the log.
     pub(crate) fn numbered(&self, suffix: impl std::fmt::Display) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
@@ -294,6 +345,44 @@ pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(directory)
+}
+
+/// Whether the last line of a file of this length has no end: the disk was full, say. What is appended to such a line is lost
+/// with it.
+pub(crate) fn is_torn(file: &File, mut length: u64) -> bool {
+    /// How often it is looked at: another process may be in the middle of its line.
+    const LOOKS: u32 = 3;
+    for _ in 0..LOOKS {
+        let Some(last) = length.checked_sub(1) else {
+            return false;
+        };
+        if byte_at(file, last).is_none_or(|byte| byte == b'\n') {
+            return false;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        length = file.metadata().map_or(0, |found| found.len());
+    }
+    true
+}
+
+/// None where the file ends before it, or is not open for reading.
+fn byte_at(file: &File, at: u64) -> Option<u8> {
+    let mut byte = [0];
+    #[cfg(unix)]
+    std::os::unix::fs::FileExt::read_exact_at(file, &mut byte, at).ok()?;
+    #[cfg(not(unix))]
+    {
+        use std::io::{Read as _, Seek as _, SeekFrom};
+        let mut file = file;
+        file.seek(SeekFrom::Start(at)).ok()?;
+        file.read_exact(&mut byte).ok()?;
+    }
+    Some(byte[0])
+}
+
+/// So many milliseconds before this moment, as [`now`].
+pub(crate) fn before_now(milliseconds: u64) -> String {
+    Moment::from_unix_millis(Moment::now().unix_millis().saturating_sub(milliseconds)).to_string()
 }
 
 /// This moment, RFC 3339 in UTC, with three digits after the second: such texts sort as their times do.

@@ -10,6 +10,7 @@ use arena::Arena;
 static MEMORY: Arena = Arena::new();
 
 fn main() {
+    holdpoint::watchdog::arm_first();
     let started = Instant::now();
     let code = holdpoint::cli::run(started);
     // Not by returning: a look-up that hangs in a thread must not keep the process from ending.

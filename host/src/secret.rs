@@ -130,7 +130,18 @@ fn from_program(key: &str, command: &[String], deadline: Instant) -> Result<Secr
             "{program}, which {key} starts, {why}; run it by hand, as this user, to see what is wrong"
         ))
     };
-    let metadata = std::fs::metadata(program).map_err(|cause| failed(&format!("is not there ({cause})")))?;
+    let metadata = std::fs::metadata(program).map_err(|cause| {
+        // Not the text of a configuration where no such program is: it may be the secret itself.
+        let named = if key == "zerto.secret_command" {
+            "the program"
+        } else {
+            program.as_str()
+        };
+        Error::Unauthorized(format!(
+            "{named}, which {key} starts, is not there ({cause}); put its whole path there, and run it by hand, as this \
+             user"
+        ))
+    })?;
     if private::writable_by_others(&metadata) {
         let text = format!(
             "{program}, which {key} starts, may be written by others; mend it with: chmod go-w {program}"

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read as _, Write as _};
 
+use holdpoint_common::way;
 use holdpoint_session::verbs::{self, Options, Verb};
 use holdpoint_session::{Payload, Scope};
 
@@ -55,6 +56,14 @@ impl Session {
             return Ok(None);
         };
         let tally = self.config.store().map_err(fault)?.read(&scope).map_err(fault)?;
+        // A link that leads nowhere is not a session without failures.
+        if let (None, Some(link)) = (&tally, way::dangling(&self.config.folder().map_err(fault)?)) {
+            let cause = format!(
+                "the session tally cannot be read (the link {} leads nowhere)",
+                link.display()
+            );
+            return Err(fault(cause));
+        }
         Ok(tally.map(|tally| Tally {
             failures: tally.failures,
             level: tally.level,

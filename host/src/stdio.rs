@@ -93,13 +93,18 @@ mod platform {
         Ok(())
     }
 
-    /// Whether this is the null device, which stands in the place of a stream that was closed.
+    /// Whether this is a device that takes whatever is written and shows it to nobody, as the null device does, which stands
+    /// in the place of a stream that was closed. Of all character devices only a terminal has a reader.
     fn leads_nowhere(stream: BorrowedFd<'_>) -> bool {
         let is_device = |mode| FileType::from_raw_mode(mode).is_char_device();
         fstat(stream).is_ok_and(|ours| {
-            is_device(ours.st_mode)
-                && rustix::fs::stat("/dev/null").is_ok_and(|null| null.st_rdev == ours.st_rdev)
+            is_device(ours.st_mode) && (!rustix::termios::isatty(stream) || is_masters_end(ours.st_rdev))
         })
+    }
+
+    /// The end of a terminal that types into it and does not show anything.
+    fn is_masters_end(device: rustix::fs::Dev) -> bool {
+        rustix::fs::stat("/dev/ptmx").is_ok_and(|master| master.st_rdev == device)
     }
 }
 

@@ -4,6 +4,8 @@
 
 use test_support as support;
 
+#[cfg(target_os = "linux")]
+mod attacked;
 #[cfg(unix)]
 mod authors;
 #[cfg(unix)]

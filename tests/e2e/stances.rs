@@ -7,6 +7,7 @@ use holdpoint::verdict::FaultKind;
 const TABLE: &str = include_str!("../../docs/stances.md");
 
 const TESTS: &[(&str, &str)] = &[
+    ("attacked", include_str!("attacked.rs")),
     ("broken", include_str!("broken.rs")),
     ("broken_setup", include_str!("broken_setup.rs")),
     ("broken_entries", include_str!("broken_entries.rs")),

@@ -47,6 +47,23 @@ impl std::fmt::Display for Problem {
     }
 }
 
+/// The link on the way to a path that leads nowhere, where nothing is found at the path because of it. Whoever put the link
+/// there meant something to be found: that is not the same as nothing being there.
+pub fn dangling(path: &Path) -> Option<PathBuf> {
+    for here in path.ancestors() {
+        match std::fs::symlink_metadata(here) {
+            Ok(found) if found.is_symlink() => {
+                let leads_nowhere = std::fs::metadata(here).is_err();
+                return leads_nowhere.then(|| here.to_owned());
+            }
+            Ok(_) => return None,
+            // What lies above it says why.
+            Err(_) => {}
+        }
+    }
+    None
+}
+
 /// Checks every folder and link on the way to what lies at a path: each belongs to this user or root, and
 /// nobody else may write it. A folder with the sticky bit, as `/tmp` has it, lets others add names and not take ours
 /// away, so it is enough that the next step belongs to this user or root.
@@ -134,6 +151,27 @@ mod tests {
 
     fn chmod(path: &Path, mode: u32) {
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_found_wherever_it_is_on_the_way() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        symlink(root.join("gone"), root.join("link")).unwrap();
+        fs::create_dir(root.join("folder")).unwrap();
+        symlink(root.join("folder"), root.join("to-folder")).unwrap();
+        for missing in ["link", "link/file", "link/deeper/file"] {
+            assert_eq!(dangling(&root.join(missing)), Some(root.join("link")));
+        }
+        for absent in [
+            "nothing",
+            "nothing/file",
+            "folder/file",
+            "to-folder/file",
+            "to-folder/a/b",
+        ] {
+            assert_eq!(dangling(&root.join(absent)), None, "{absent}");
+        }
     }
 
     #[test]

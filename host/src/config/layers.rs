@@ -111,7 +111,13 @@ impl Layer {
             Err(ConfigError::Unreadable { cause, .. })
                 if cause.kind() == std::io::ErrorKind::NotFound && !required =>
             {
-                Ok(None)
+                match way::dangling(path) {
+                    Some(link) => Err(ConfigError::Unreadable {
+                        path: path.to_owned(),
+                        cause: std::io::Error::other(format!("the link {} leads nowhere", link.display())),
+                    }),
+                    None => Ok(None),
+                }
             }
             Err(error) => Err(error),
         }
@@ -243,7 +249,12 @@ fn located(text: &str, error: &toml::de::Error) -> String {
 
 /// A message about a value, without the value: `invalid type: string "…", expected a boolean`.
 fn without_value(message: &str) -> String {
-    for kind in ["invalid type", "invalid value", "invalid length"] {
+    for kind in [
+        "invalid type",
+        "invalid value",
+        "invalid length",
+        "unknown variant",
+    ] {
         if let Some(rest) = message.strip_prefix(kind) {
             let expected = rest
                 .rsplit_once(", expected ")

@@ -441,12 +441,21 @@ impl Session {
     ///
     /// Where nothing is configured and there is no home directory.
     pub fn store(&self) -> Result<Store, ConfigError> {
-        if let Some(directory) = &self.directory {
-            return Ok(Store::at(directory).sweeping());
+        Ok(Store::at(&self.folder()?).sweeping())
+    }
+
+    /// Where tallies lie.
+    ///
+    /// # Errors
+    ///
+    /// As for [`store`](Self::store).
+    pub(crate) fn folder(&self) -> Result<PathBuf, ConfigError> {
+        match &self.directory {
+            Some(directory) => Ok(directory.clone()),
+            None => directories::state()
+                .map(|directory| directory.join("sessions"))
+                .map_err(|cause| cause.of_key("session.directory")),
         }
-        directories::state()
-            .map(|directory| Store::at(&directory.join("sessions")).sweeping())
-            .map_err(|cause| cause.of_key("session.directory"))
     }
 }
 

@@ -113,6 +113,12 @@ impl Zerto {
             let cause = format!("stands beside {second}; leave one of them");
             return Err(ConfigError::value(first, cause));
         }
+        if self.secret_env.as_deref().is_some_and(|name| !is_variable(name)) {
+            // Not the text itself: it may be the secret, in the wrong place.
+            let cause =
+                "has to be the name of an environment variable: letters, digits and _, with no digit first";
+            return Err(ConfigError::value("zerto.secret_env", cause));
+        }
         let is_absolute = |program: &String| std::path::Path::new(program).is_absolute();
         if let Some(command) = &self.secret_command
             && !command.first().is_some_and(is_absolute)
@@ -178,6 +184,15 @@ impl Zerto {
     pub fn longest_wait(&self) -> Duration {
         Duration::from_secs_f64(self.longest_wait_seconds.unwrap_or(300.0))
     }
+}
+
+/// Whether shells take this for a variable's name.
+fn is_variable(name: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
+    name.starts_with(is_letter)
+        && name
+            .chars()
+            .all(|letter| is_letter(letter) || letter.is_ascii_digit())
 }
 
 /// A digest of 64 hexadecimal digits, with or without colons between the bytes.

@@ -31,17 +31,24 @@ const TALLIED: [&str; 4] = ["PostToolUse", "PostToolUseFailure", "PreCompact", "
 
 /// Events by which other harnesses ask before a call. Some of them run hooks from Claude Code's settings, with payloads
 /// of their own; silence would let their calls through.
-const FOREIGN_GATES: [&str; 9] = [
+const FOREIGN_GATES: [&str; 12] = [
     "BeforeTool",
     "beforeMCPExecution",
     "beforeReadFile",
     "beforeShellExecution",
+    "before_tool_call",
     "preToolUse",
     "pre_mcp_tool_use",
     "pre_run_command",
     "pre_tool_call",
+    "pre_tool_use",
     "pre_write_code",
+    "tool.execute.before",
 ];
+
+/// Tools by which other harnesses call a tool of any MCP server: which one stands in the arguments only. Claude Code has none
+/// of these; its servers' tools are named `mcp__…`.
+const FOREIGN_CALLERS: [&str; 3] = ["use_mcp_tool", "call_mcp_tool", "CallMcpTool"];
 
 /// The fields that we read. Others are allowed: the harness adds some with every few releases. None is looked into before
 /// it is needed, since a field of a new shape must not make a fault of an event that nothing waits for.
@@ -125,6 +132,7 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
     })?;
     let named = wire.hook_event_name.or(wire.hook_event_name_in_camel_case);
     let named: Option<String> = field("hook_event_name", named)?;
+    let named = named.filter(|name| !name.trim().is_empty());
     let foreign = foreign(&wire, named.as_deref())?;
     if let Some(Foreign {
         harness,
@@ -150,6 +158,13 @@ pub fn read(bytes: &[u8]) -> Result<Event<'_>, Fault> {
     let Some(tool) = tool.filter(|tool| !tool.is_empty()) else {
         return Err(Fault::new(FaultKind::Event, "the event names no tool_name"));
     };
+    if FOREIGN_CALLERS
+        .iter()
+        .any(|caller| caller.eq_ignore_ascii_case(tool.trim()))
+    {
+        let harness = foreign.map_or(UNKNOWN, |foreign| foreign.harness);
+        return Err(foreign_fault(harness, Some("it calls a tool of an MCP server")));
+    }
     let harness = detected(&wire, foreign.as_ref());
     let agent_id: Option<String> = field("agent_id", wire.agent_id)?;
     let agent_type: Option<String> = field("agent_type", wire.agent_type)?;
@@ -234,7 +249,12 @@ fn foreign(wire: &Wire<'_>, named: Option<&str>) -> Result<Option<Foreign>, Faul
     let event = named.or(action.as_deref());
     let asks = event.is_none_or(|event| event == GATE || is_foreign_gate(event));
     let harness = if let Some(harness) = alike(wire).filter(|_| event == Some(GATE) || !asks) {
-        let says = if asks { Says::AsksAlike } else { Says::Else };
+        let says = match asks {
+            // It names the server beside the tool, so a server's tool it is, whatever it is called.
+            true if wire.mcp_context.is_some() => Says::Asks,
+            true => Says::AsksAlike,
+            false => Says::Else,
+        };
         return Ok(Some(Foreign { harness, says }));
     } else if wire.cline_version.is_some() {
         "Cline"
@@ -361,10 +381,6 @@ mod tests {
         assert_eq!(
             harness(r#","timestamp":"t","tool_call_id":"c""#),
             Some("Qwen Code")
-        );
-        assert_eq!(
-            harness(r#","timestamp":"t","mcp_context":{}"#),
-            Some("Gemini CLI")
         );
         assert_eq!(
             harness(r#","timestamp":"t","hookEventName":"PreToolUse""#),

@@ -71,8 +71,9 @@ mod unix {
             .stdout(Stdio::from(file))
             .stderr(Stdio::null());
         hand_nothing_down();
-        command.spawn()?;
+        // Before it is there: what ends this process from now on has blocked the call.
         watchdog::tell_of_a_block(ours.into());
+        command.spawn()?;
         Ok(())
     }
 

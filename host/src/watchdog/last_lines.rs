@@ -4,7 +4,7 @@
 
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::{Cause, platform};
 use crate::verdict::FaultKind;
@@ -46,8 +46,24 @@ pub fn withdraw_lines() {
     LINES.store(ptr::null_mut(), Ordering::SeqCst);
 }
 
+/// Whether the process is writing a line of its own.
+static WRITING: AtomicBool = AtomicBool::new(false);
+
+/// Writes the process's own line, with the lines that were left still there: a process that is ended after it and before its
+/// answer has blocked a call that this line lets pass, and says so in another one. Not at the deadline while the own line is
+/// being written: a log that hangs then is what took so long.
+pub fn keep_lines_while<T>(write: impl FnOnce() -> T) -> T {
+    WRITING.store(true, Ordering::SeqCst);
+    let written = write();
+    WRITING.store(false, Ordering::SeqCst);
+    written
+}
+
 /// Appends the line that was left for this cause, if there is one. Async-signal-safe.
 pub(super) fn append(cause: Cause) {
+    if matches!(cause, Cause::Deadline) && WRITING.load(Ordering::SeqCst) {
+        return;
+    }
     // SAFETY: what was once stored is never freed or changed.
     if let Some(lines) = unsafe { LINES.load(Ordering::SeqCst).as_ref() } {
         let line = match cause {

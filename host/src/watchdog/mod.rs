@@ -17,7 +17,7 @@ use thread as platform;
 #[cfg(unix)]
 use unix as platform;
 
-pub use last_lines::{leave_lines, withdraw_lines};
+pub use last_lines::{keep_lines_while, leave_lines, withdraw_lines};
 
 use crate::exit::ExitCode;
 use crate::runtime;
@@ -47,6 +47,12 @@ static LATE: AtomicBool = AtomicBool::new(false);
 /// The time before the deadline, at most, in which the host still tries to answer in an orderly way, with a line in the
 /// log. On a machine that is short of time, half a second was not always enough.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Arms what needs to know nothing: what ends the process before [`arm`] blocks a call, in the form that needs no knowledge
+/// of it. The library's start has given signal handlers a stack of their own by then.
+pub fn arm_first() {
+    platform::catch_faults();
+}
 
 /// Arms the watchdog: panics and signals from now on, and the deadline from the start of the process.
 pub fn arm(deadline: Instant) {
@@ -154,15 +160,18 @@ fn last_word(cause: Cause) -> ! {
         platform::end(ExitCode::OK);
     }
     if waiting == Waiting::Nobody as u8 {
+        let code = ExitCode::from_byte(CODE.load(Ordering::SeqCst));
+        platform::end_soon(code);
         last_lines::append(cause);
-        platform::end(ExitCode::from_byte(CODE.load(Ordering::SeqCst)));
+        platform::end(code);
     }
     if waiting == Waiting::Call as u8 {
         platform::write(platform::STDOUT, json.as_bytes());
     }
     platform::write(platform::STDERR, text.as_bytes());
     blocked();
-    // Last of all: a disk that hangs must not keep the answer back.
+    // Last of all: a disk that hangs must not keep the answer back, nor the process alive.
+    platform::end_soon(ExitCode::BLOCKED);
     last_lines::append(cause);
     platform::end(ExitCode::BLOCKED)
 }

@@ -20,6 +20,9 @@ static TIMES: Mutex<Option<(Instant, Instant)>> = Mutex::new(None);
 /// The harness ends a hook by terminating its process, which nothing can catch.
 pub(super) fn catch_signals() {}
 
+/// There is nothing to catch.
+pub(super) fn catch_faults() {}
+
 pub(super) fn start_timer(first: Duration, then: Duration) {
     let now = Instant::now();
     let times = Some((now + first, now + first + then));
@@ -64,10 +67,19 @@ pub(super) fn log_path(path: &Path) -> Option<LogPath> {
 
 /// Appends to a file.
 pub(super) fn append(log: &LogPath, line: &[u8]) {
-    let file = OpenOptions::new().append(true).create(true).open(log);
+    let file = OpenOptions::new().read(true).append(true).create(true).open(log);
     // There is nobody left to tell of a failure.
-    let _ = file.and_then(|mut file| file.write_all(line));
+    let _ = file.and_then(|mut file| {
+        let length = file.metadata()?.len();
+        match crate::log::is_torn(&file, length) {
+            true => file.write_all(&[b"\n", line].concat()),
+            false => file.write_all(line),
+        }
+    });
 }
+
+/// There is no timer for it here.
+pub(super) fn end_soon(_: ExitCode) {}
 
 pub(super) fn end(code: ExitCode) -> ! {
     std::process::exit(code.number())

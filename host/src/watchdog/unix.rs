@@ -4,7 +4,9 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use super::{Cause, last_word, time_passed};
 use crate::exit::ExitCode;
@@ -46,6 +48,14 @@ fn real_time() -> std::ops::RangeInclusive<libc::c_int> {
 #[cfg(not(target_os = "linux"))]
 fn real_time() -> [libc::c_int; 0] {
     []
+}
+
+/// Memory faults and aborts alone, before anything else: so early a stack that is too small ends the process in a way that a
+/// harness takes for "go on".
+pub(super) fn catch_faults() {
+    for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT] {
+        handle(signal, on_fatal, libc::SA_ONSTACK);
+    }
 }
 
 /// Has to run before the engine starts: it keeps our handlers of memory faults for those that are not a policy's.
@@ -116,7 +126,11 @@ extern "C" fn on_fatal(_: libc::c_int) {
 extern "C" fn on_alarm(_: libc::c_int) {
     // SAFETY: reads and writes this thread's own errno, which the interrupted code may be about to look at.
     let saved = unsafe { *errno() };
-    time_passed();
+    match is_due() {
+        true => time_passed(),
+        // Somebody sent it, and a process that gets it is meant to end.
+        false => last_word(Cause::Signal),
+    }
     // SAFETY: as above.
     unsafe { *errno() = saved };
 }
@@ -133,8 +147,33 @@ unsafe fn errno() -> *mut libc::c_int {
     unsafe { libc::__error() }
 }
 
+/// The moment that [`DUE`] counts from.
+static BASE: OnceLock<Instant> = OnceLock::new();
+
+/// When the timer fires first, in microseconds; never, until it is started.
+static DUE: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// How much earlier than that a timer may fire, in microseconds: it counts by another clock.
+const EARLY: u64 = 10_000;
+
+/// Whether an alarm is the timer's and nobody else's. Async-signal-safe: the base is there when the timer is.
+fn is_due() -> bool {
+    let due = DUE.load(Ordering::SeqCst).saturating_sub(EARLY);
+    BASE.get()
+        .is_some_and(|base| base.elapsed().as_micros() >= u128::from(due))
+}
+
 /// Fires once after `first` and again after `then`.
 pub(super) fn start_timer(first: Duration, then: Duration) {
+    let due = BASE.get_or_init(Instant::now).elapsed() + first;
+    DUE.store(
+        u64::try_from(due.as_micros()).unwrap_or(u64::MAX),
+        Ordering::SeqCst,
+    );
+    set_timer(first, then);
+}
+
+fn set_timer(first: Duration, then: Duration) {
     let timer = libc::itimerval {
         it_value: timeval(first),
         it_interval: timeval(then),
@@ -175,16 +214,63 @@ pub(super) fn log_path(path: &Path) -> Option<LogPath> {
     CString::new(path.as_os_str().as_bytes()).ok()
 }
 
-/// Appends to a file, without waiting where it is a pipe.
+/// Appends to a file, without waiting where it is a pipe. Where the file's last line has no end, a line break comes first.
 pub(super) fn append(log: &LogPath, line: &[u8]) {
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NONBLOCK;
-    // SAFETY: both calls are async-signal-safe, and the path and the bytes live through them.
+    let part = |bytes: &[u8]| libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    let parts = [part(b"\n"), part(line)];
+    // SAFETY: all calls are async-signal-safe, the path and the bytes live through them, and a write reads the bytes only.
     unsafe {
         let file = libc::open(log.as_ptr(), flags, 0o600);
         if file >= 0 {
-            libc::write(file, line.as_ptr().cast(), line.len());
+            match is_torn(log) {
+                true => libc::writev(file, parts.as_ptr(), 2),
+                false => libc::writev(file, parts[1..].as_ptr(), 1),
+            };
         }
     }
+}
+
+/// Whether the file's last byte is there and is no line break. Async-signal-safe.
+fn is_torn(log: &LogPath) -> bool {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    let mut last = b'\n';
+    // SAFETY: all calls are async-signal-safe, the path and the byte live through them, and a seek touches no memory. What
+    // cannot be sought in, as a pipe, is not read.
+    unsafe {
+        let file = libc::open(log.as_ptr(), flags);
+        if file >= 0 && libc::lseek(file, -1, libc::SEEK_END) >= 0 {
+            libc::read(file, (&raw mut last).cast(), 1);
+        }
+    }
+    last != b'\n'
+}
+
+/// Ends the process with this code when a second has passed, whatever it hangs in. Async-signal-safe.
+pub(super) fn end_soon(code: ExitCode) {
+    ENDS_WITH.store(code.number(), Ordering::SeqCst);
+    handle(libc::SIGALRM, on_end, libc::SA_ONSTACK);
+    set_timer(LAST_WAIT, LAST_WAIT);
+    // No other one: the last word is said once. SAFETY: the set is initialised before it is used, and lives through the calls.
+    unsafe {
+        let mut alarm: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut alarm);
+        libc::sigaddset(&raw mut alarm, libc::SIGALRM);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const alarm, std::ptr::null_mut());
+    }
+}
+
+/// How long the last line may take.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+static ENDS_WITH: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn on_end(_: libc::c_int) {
+    // SAFETY: ends the process without running anything of it.
+    unsafe { libc::_exit(ENDS_WITH.load(Ordering::SeqCst)) }
 }
 
 pub(super) fn end(code: ExitCode) -> ! {

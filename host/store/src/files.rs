@@ -5,6 +5,7 @@ use std::time::{Instant, SystemTime};
 use std::{fs, io};
 
 use holdpoint_artifact::{Digest, Facts};
+use holdpoint_common::way;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -33,7 +34,8 @@ impl Files {
     /// Opens what is there, and refuses it where others may write to it.
     pub(crate) fn open(root: &Path) -> Result<Self, StoreError> {
         let root = fs::canonicalize(root).map_err(|cause| match cause.kind() {
-            io::ErrorKind::NotFound => StoreError::NoStore(root.to_owned()),
+            // A link that leads nowhere is no missing store: somebody meant one to be there.
+            io::ErrorKind::NotFound if way::dangling(root).is_none() => StoreError::NoStore(root.to_owned()),
             _ => StoreError::io(root, cause),
         })?;
         owner::check_way_to(&root)?;
