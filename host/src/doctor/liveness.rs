@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use holdpoint_artifact::UtcTime;
@@ -15,7 +15,7 @@ use super::own;
 use super::state::ago;
 use super::transcripts::{self, Call, Transcripts};
 use crate::config::Config;
-use crate::history::{Backwards, Decision};
+use crate::history::{Backwards, Decision, coverage};
 use crate::init;
 use crate::log::Log;
 
@@ -106,7 +106,7 @@ impl Facts {
 impl Judged {
     fn read(log: &Log, back_to: UtcTime) -> std::io::Result<Self> {
         let mut judged = Self {
-            is_cut: is_shortened(log),
+            is_cut: coverage::may_be_shortened(log),
             ..Self::default()
         };
         let mut decisions = Backwards::of(log, MOST_LOG)?;
@@ -138,23 +138,6 @@ fn counts(decision: &Decision) -> bool {
         && !is_try(&decision.session)
         && !is_try(&decision.call)
         && !own::decided(decision)
-}
-
-/// Whether there were older files of this log: its own that are dropped, or those that another program took away.
-fn is_shortened(log: &Log) -> bool {
-    let ours: Vec<PathBuf> = (1..log.keep).map(|number| log.numbered(number)).collect();
-    let name = log
-        .path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let folder = log.path.parent().and_then(|folder| fs::read_dir(folder).ok());
-    folder.into_iter().flatten().flatten().any(|entry| {
-        let other = entry.file_name().to_string_lossy().into_owned();
-        let path = entry.path();
-        other.starts_with(&name) && path != log.path && path != log.numbered("lock") && !ours.contains(&path)
-    })
 }
 
 fn earlier(time: UtcTime, seconds: u64) -> UtcTime {

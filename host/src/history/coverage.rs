@@ -51,7 +51,7 @@ pub fn of(log: &Log, session: &str) -> io::Result<Coverage> {
 }
 
 /// Whether older lines may have gone: by our own rotation, or moved away by somebody else.
-fn may_be_shortened(log: &Log) -> bool {
+pub(crate) fn may_be_shortened(log: &Log) -> bool {
     if log.keep == 0 || log.numbered(log.keep).exists() {
         return true;
     }
