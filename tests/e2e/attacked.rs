@@ -343,7 +343,7 @@ fn a_secret_in_the_wrong_place_is_told_nowhere() {
     const SECRET: &str = "/hunter2-Zw9";
     let scenario = "[[vpgs]]\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]";
     for (line, key) in [
-        (format!("zerto.login = '{SECRET}'"), "line "),
+        (format!("zerto.login = '{SECRET}'"), "has to be password"),
         (format!("zerto.secret_env = '{SECRET}'"), "zerto.secret_env"),
         (
             format!("zerto.secret_command = ['{SECRET}', '{SECRET}']"),

@@ -249,12 +249,7 @@ fn located(text: &str, error: &toml::de::Error) -> String {
 
 /// A message about a value, without the value: `invalid type: string "…", expected a boolean`.
 fn without_value(message: &str) -> String {
-    for kind in [
-        "invalid type",
-        "invalid value",
-        "invalid length",
-        "unknown variant",
-    ] {
+    for kind in ["invalid type", "invalid value", "invalid length"] {
         if let Some(rest) = message.strip_prefix(kind) {
             let expected = rest
                 .rsplit_once(", expected ")

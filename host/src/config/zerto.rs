@@ -58,7 +58,7 @@ impl std::fmt::Debug for LegacyPassword {
 
 /// The kinds of log-in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "String")]
 pub enum LoginKind {
     /// Keycloak's password grant, on the Linux appliance.
     #[default]
@@ -67,6 +67,20 @@ pub enum LoginKind {
     ClientCredentials,
     /// The session of the Windows ZVM.
     WindowsSession,
+}
+
+impl TryFrom<String> for LoginKind {
+    type Error = &'static str;
+
+    /// The word itself is in no error: what stands beside a log-in may be its secret.
+    fn try_from(word: String) -> Result<Self, Self::Error> {
+        match word.as_str() {
+            "password" => Ok(Self::Password),
+            "client-credentials" => Ok(Self::ClientCredentials),
+            "windows-session" => Ok(Self::WindowsSession),
+            _ => Err("the kind of log-in has to be password, client-credentials or windows-session"),
+        }
+    }
 }
 
 impl Zerto {
