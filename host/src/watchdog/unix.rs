@@ -254,7 +254,8 @@ pub(super) fn end_soon(code: ExitCode) {
     ENDS_WITH.store(code.number(), Ordering::SeqCst);
     handle(libc::SIGALRM, on_end, libc::SA_ONSTACK);
     set_timer(LAST_WAIT, LAST_WAIT);
-    // No other one: the last word is said once. SAFETY: the set is initialised before it is used, and lives through the calls.
+    // No other signal: the last word is said once.
+    // SAFETY: the set is initialised before it is used, and lives through the calls.
     unsafe {
         let mut alarm: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut alarm);
