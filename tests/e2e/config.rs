@@ -53,7 +53,7 @@ fn a_configuration_that_cannot_be_used_denies_and_says_where() {
         ("zerto.password = 'hunter2'", &["'zerto.password'"]),
         ("policy.unknown_tool = 'prompt'", &["config.toml", "prompt"]),
         ("policy.unknown_tool = 'allow'", &["config.toml", "allow"]),
-        ("zerto.login = 'kerberos'", &["config.toml", "kerberos"]),
+        ("zerto.login = 'kerberos'", &["config.toml", "has to be password"]),
         ("deadline_seconds = 0", &["deadline_seconds", "from 1 to 3600"]),
         ("deadline_seconds = 3601", &["deadline_seconds", "from 1 to 3600"]),
         ("deadline_seconds = nan", &["deadline_seconds", "from 1 to 3600"]),

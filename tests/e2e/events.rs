@@ -92,7 +92,7 @@ fn an_event_that_cannot_be_gated_is_silent_whatever_is_broken() {
             (Some("silent"), Some("configuration"))
         );
     }
-    assert_eq!(world.log().len(), 5);
+    assert_eq!(world.log().len(), 4);
 }
 
 #[test]
