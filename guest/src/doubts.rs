@@ -20,7 +20,7 @@ pub fn doubts(group: &Group, arguments: &Arguments<'_>) -> Vec<String> {
     doubts.extend(
         machines
             .filter_map(|argument| arguments.get(argument))
-            .filter_map(target::option_among),
+            .filter_map(|value| target::option_among(value).or_else(|| target::template_among(value))),
     );
     let named = named(group);
     let repeated = named.iter().find(|argument| arguments.repeats(argument));

@@ -272,6 +272,21 @@ pub fn option_among(value: &Value) -> Option<String> {
     }
 }
 
+/// A template among the names: Ansible evaluates one on the machine that it runs on, where a lookup is any command, also where
+/// the hosts are only read.
+pub fn template_among(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => ["{{", "{%"].iter().any(|mark| text.contains(mark)).then(|| {
+            format!(
+                "{} stands where a machine is expected and holds a template",
+                quoted(text)
+            )
+        }),
+        Value::Array(items) => items.iter().find_map(template_among),
+        _ => None,
+    }
+}
+
 fn like_option(piece: &str) -> String {
     format!(
         "{} stands where a machine is expected and begins like an option",

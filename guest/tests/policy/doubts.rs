@@ -42,7 +42,7 @@ fn a_doubtful_argument_of_a_reading_tool_asks_even_where_unknown_tools_pass() {
         ("mcp__ansible-mcp__ansible-inventory", "inventory"),
         ("mcp__ansible-mcp__ansible-ping", "inventory_paths"),
         ("mcp__ansible-mcp__vault-view", "password_file"),
-        ("mcp__awx__validate_playbook", "inventory"),
+        ("mcp__awx__ansible_inventory", "inventory"),
     ] {
         assert_eq!(
             site().judge(&call(tool, json!({}))),

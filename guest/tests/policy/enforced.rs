@@ -245,6 +245,109 @@ fn what_only_seems_to_read_asks() {
             "mcp__azure__compute",
             json!({"command": "disk_create", "parameters": {"disk-name": "web01"}}),
         ),
+        // A syntax check and a linter evaluate lookups on the machine that they run on, and so does a pattern of hosts.
+        (
+            "mcp__ansible__lint_playbook",
+            json!({"content": "- import_tasks: x"}),
+        ),
+        ("mcp__ansible__lint_role", json!({"role_path": "/tmp/r"})),
+        (
+            "mcp__ansible-mcp__validate-playbook",
+            json!({"playbook_path": "/tmp/p.yml"}),
+        ),
+        ("mcp__awx__validate_playbook", json!({"playbook": "/tmp/p.yml"})),
+        (
+            "mcp__ansible-mcp__ansible-ping",
+            json!({"host_pattern": "localhost,{{ lookup('pipe', 'x') }}"}),
+        ),
+        (
+            "mcp__ansible-mcp__ansible-gather-facts",
+            json!({"host_pattern": "{% if true %}all{% endif %}"}),
+        ),
+        // The controller replaces the limit, or an id leads to another resource.
+        (
+            "mcp__aap-mcp__groups_ad_hoc_commands_create",
+            json!({"id": "5", "requestBody": {"limit": "web01"}}),
+        ),
+        (
+            "mcp__aap-mcp__inventories_ad_hoc_commands_create",
+            json!({"id": "1/../../groups/5", "requestBody": {"limit": "web01"}}),
+        ),
+        (
+            "mcp__aap-mcp__jobs_cancel_create",
+            json!({"id": "1/../../job_templates/9/launch/?x="}),
+        ),
+        (
+            "mcp__defender__defender_cancel_machine_action",
+            json!({"actionId": "1/../../machines/ABC/restrictCodeExecution?x=", "comment": "c"}),
+        ),
+        (
+            "mcp__proxmox-mcp-plus__delete_backup",
+            json!({"node": "pve1", "storage": "local", "volid": "../../../qemu/200"}),
+        ),
+        (
+            "mcp__proxmox-mcp-plus__delete_iso",
+            json!({"node": "pve1", "filename": "../../../qemu/200"}),
+        ),
+        // A limit is a name within an inventory, which another argument chooses.
+        (
+            "mcp__ansible-mcp__project-run-playbook",
+            json!({"playbook_path": "p.yml", "limit": "web01", "project": "other"}),
+        ),
+        (
+            "mcp__awx__project_run_playbook",
+            json!({"playbook": "p.yml", "limit": "web01", "project_name": "other"}),
+        ),
+        (
+            "mcp__awx__run_ad_hoc_command",
+            json!({"inventory_id": 99, "credential_id": 1, "limit": "web01"}),
+        ),
+        (
+            "mcp__ansible__run_adhoc_command",
+            json!({"inventory_id": 99, "limit": "web01"}),
+        ),
+        (
+            "mcp__aap-mcp__ad_hoc_commands_create",
+            json!({"requestBody": {"inventory": 99, "limit": "web01"}}),
+        ),
+        (
+            "mcp__kubernetes__vm_lifecycle",
+            json!({"workspace": "root:other", "name": "web01", "action": "stop"}),
+        ),
+        // Any request in the session's name, and another machine's disk.
+        (
+            "mcp__vmware-mcp__govc_run",
+            json!({"command": "session.login", "flags": {"r": true, "X": "POST"}, "args": "/rest/vcenter/vm/vm-38/power/stop"}),
+        ),
+        (
+            "mcp__vmware-mcp__vm_disk_attach",
+            json!({"vm": "web01", "disk": "[ds1] db01/db01.vmdk", "link": false}),
+        ),
+        (
+            "mcp__vmware-mcp__govc_run",
+            json!({"command": "vm.disk.attach", "flags": {"vm": "web01", "disk": "db01/db01.vmdk"}}),
+        ),
+        // What decides where later calls go, or starts something later.
+        ("mcp__awx__env_set_active", json!({"env_name": "other"})),
+        (
+            "mcp__ansible-mcp__register-project",
+            json!({"name": "other", "make_default": true}),
+        ),
+        ("mcp__awx__create_schedule", json!({"template_id": 7})),
+        ("mcp__aap-mcp__schedules_create", json!({"requestBody": {}})),
+        (
+            "mcp__ssh-mcp__close-session",
+            json!({"name": "bg", "session": "bg"}),
+        ),
+        // Files of the machine that the server runs on.
+        (
+            "mcp__ansible-mcp__create-playbook",
+            json!({"playbook": "x", "output_path": "/etc/cron.d/x"}),
+        ),
+        (
+            "mcp__crowdstrike__rtr_get_extracted_file_contents",
+            json!({"session_id": "s", "sha256": "../../../x"}),
+        ),
     ];
     for (tool, arguments) in cases {
         let mut world = site();

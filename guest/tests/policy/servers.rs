@@ -179,7 +179,12 @@ fn an_allowlist_of_programs_is_no_reading() {
 fn a_name_counts_only_at_the_place_that_the_server_reads() {
     let tool = "mcp__aap-mcp__inventories_ad_hoc_commands_create";
     let body = |limit: &str| json!({"id": 1, "requestBody": {"limit": limit, "module_name": "shell"}});
-    holds(&noted(site().judge(&call(tool, body("web01")))), &["web01"]);
+    let scoped = json!({"servers": {"aap-mcp": {"scopes": {"id": "1"}}}});
+    holds(
+        &noted(site().judge(&under(call(tool, body("web01")), scoped))),
+        &["web01"],
+    );
+    doubted(tool, body("web01"));
     doubted(tool, body("all"));
     for odd in [
         json!({"limit": "web01", "requestBody": {"limit": "all"}}),
