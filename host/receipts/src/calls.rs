@@ -11,6 +11,7 @@ use crate::envelope::Receipt;
 use crate::error::LogError;
 use crate::files::Source;
 use crate::moment::Moment;
+use crate::way_back::{Step, way_back};
 
 /// Which calls are wanted. What is not set does not narrow.
 #[derive(Debug, Clone, Default)]
@@ -184,6 +185,31 @@ impl CallRecord {
         self.decided().map_or(&[], |decision| &decision.machines)
     }
 
+    /// The machines that it ran on, where those are known not to be the ones that were decided on.
+    fn ran_on(&self) -> Option<Vec<String>> {
+        let ran = self.deviation()?.ran;
+        (!ran.is_empty()).then_some(ran)
+    }
+
+    /// The ways back to its checkpoints. A machine that the call did not run on has nothing to go back from.
+    pub fn way_back(&self) -> Vec<Step> {
+        let Some(ran) = self.ran_on() else {
+            return way_back(self.checkpoints(), self.machines(), self.deletes());
+        };
+        let is_touched = |machine: &&Machine| ran.iter().any(|name| machine.is_called(name));
+        let machines: Vec<Machine> = self.machines().iter().filter(is_touched).cloned().collect();
+        let is_of_one = |seen: &&Checkpoint| machines.iter().any(|machine| machine.vpg == seen.vpg);
+        let checkpoints: Vec<Checkpoint> = self.checkpoints().iter().filter(is_of_one).cloned().collect();
+        way_back(&checkpoints, &machines, self.deletes())
+    }
+
+    /// The checkpoint of this machine's group, with the machine.
+    fn checkpoint_of(&self, name: &str) -> Option<(&Machine, &Checkpoint)> {
+        let machine = self.machines().iter().find(|machine| machine.is_called(name))?;
+        let mut all = self.checkpoints().iter();
+        Some((machine, all.find(|seen| seen.vpg == machine.vpg)?))
+    }
+
     /// Whether it deletes or unregisters a VM, by the tool's name, or by the note where the tool carries a command.
     pub fn deletes(&self) -> bool {
         let tool = self.call().tool.to_ascii_lowercase();
@@ -202,11 +228,48 @@ impl CallRecord {
         ran_on
             || self.decided().is_some_and(|decision| {
                 decision.targets.iter().any(|target| is_it(target))
-                    || decision
-                        .machines
-                        .iter()
-                        .any(|machine| is_it(&machine.name) || is_it(&machine.vm))
+                    || decision.machines.iter().any(|machine| machine.is_called(vm))
             })
+    }
+}
+
+impl Machine {
+    /// Whether this is its name or identifier; capitals do not count.
+    fn is_called(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name) || self.vm.eq_ignore_ascii_case(name)
+    }
+}
+
+/// A machine that a call ran on without a checkpoint of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Uncovered {
+    /// The machine, as the call named it.
+    pub machine: String,
+    /// The last checkpoint of it before the call, with what the call that it was taken for knew of the machine.
+    pub earlier: Option<(Machine, Checkpoint)>,
+}
+
+impl Uncovered {
+    /// In words.
+    pub fn words(&self) -> String {
+        let missing = format!("{} has no checkpoint of this call", self.machine);
+        match &self.earlier {
+            None => format!("{missing}, and no earlier one is on record"),
+            Some((_, seen)) => {
+                let tag = seen.tag.as_deref().unwrap_or("without a tag");
+                format!(
+                    "{missing}; its last one before it: {} of {}, {tag}",
+                    seen.id, seen.time
+                )
+            }
+        }
+    }
+
+    /// The ways back to the earlier checkpoint, of this machine alone.
+    pub fn way_back(&self) -> Vec<Step> {
+        self.earlier.as_ref().map_or_else(Vec::new, |(machine, seen)| {
+            way_back(std::slice::from_ref(seen), std::slice::from_ref(machine), false)
+        })
     }
 }
 
@@ -260,13 +323,13 @@ fn fits(name: &str, pattern: &str) -> bool {
 }
 
 impl Filter {
+    /// Whether a call's first receipt is wanted. Which machines it names is told by its end too: see [`Calls::read`].
     fn wants(&self, call: &CallRecord) -> bool {
         let at = call.receipt().issued_at;
         let session = &call.call().session;
         self.session
             .as_ref()
             .is_none_or(|wanted| session.as_ref() == Some(wanted))
-            && self.vm.as_ref().is_none_or(|vm| call.names(vm))
             && self
                 .tool
                 .as_ref()
@@ -291,6 +354,24 @@ pub struct Calls {
 }
 
 impl Calls {
+    /// The machines that a call ran on and that no checkpoint was taken of for it.
+    pub fn uncovered(&self, call: &CallRecord) -> Vec<Uncovered> {
+        let at = call.receipt().seq;
+        let earlier = |name: &str| {
+            let before = self.calls.iter().filter(|other| other.receipt().seq < at);
+            let mut newest_first = before.rev();
+            let (machine, seen) = newest_first.find_map(|other| other.checkpoint_of(name))?;
+            Some((machine.clone(), seen.clone()))
+        };
+        let ran = call.ran_on().unwrap_or_default().into_iter();
+        ran.filter(|name| call.checkpoint_of(name).is_none())
+            .map(|machine| Uncovered {
+                earlier: earlier(&machine),
+                machine,
+            })
+            .collect()
+    }
+
     /// Reads the calls that are wanted.
     ///
     /// # Errors
@@ -352,6 +433,9 @@ impl Calls {
                 open.remove(&key);
                 unwanted.insert(key);
             }
+        }
+        if let Some(vm) = &filter.vm {
+            calls.calls.retain(|call| call.names(vm));
         }
         if filter.changes {
             calls.calls.retain(CallRecord::is_change);

@@ -44,7 +44,7 @@ pub use crate::body::{
     Outcome, Policy, Stance, Verdict, Zvm,
 };
 pub use crate::bound::{Arguments, Form, Results};
-pub use crate::calls::{CallRecord, Calls, Ending, Filter, is_tool};
+pub use crate::calls::{CallRecord, Calls, Ending, Filter, Uncovered, is_tool};
 pub use crate::envelope::{LARGEST_RECEIPT, Receipt, Signature};
 pub use crate::error::{LogError, ReceiptError};
 pub use crate::files::{Line, Reader, Source};

@@ -265,7 +265,7 @@ impl ReceiptsArguments {
             }
             Verb::Show { what, json, place } => {
                 let calls = Calls::read(&with(place.from, &place.archive)?, &Filter::default())?;
-                show::show(&calls.find(&what)?, json)
+                show::show(&calls, &calls.find(&what)?, json)
             }
             Verb::Verify {
                 path,

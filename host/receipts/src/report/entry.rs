@@ -4,7 +4,6 @@ use super::html::Html;
 use crate::body::{Body, Checkpoint, Event, Observation, Outcome};
 use crate::calls::{CallRecord, Ending};
 use crate::envelope::Receipt;
-use crate::way_back::way_back;
 
 /// A call.
 pub(super) fn of_call(html: &mut Html, call: &CallRecord, time: &str, names: &[String], numbers: &str) {
@@ -87,7 +86,7 @@ fn rewind(html: &mut Html, call: &CallRecord) {
         html.markup("</p>");
     }
     html.markup("<details><summary>How to go back</summary><ol class=\"steps\">");
-    for step in way_back(checkpoints, call.machines(), call.deletes()) {
+    for step in call.way_back() {
         html.markup("<li><b>")
             .text(step.what)
             .markup("</b>: ")

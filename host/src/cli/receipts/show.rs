@@ -1,6 +1,6 @@
 //! Calls as people read them, and as programs do.
 
-use holdpoint_receipts::{Body, CallRecord, Calls, Ending, Found, Receipt, way_back};
+use holdpoint_receipts::{Body, CallRecord, Calls, Ending, Found, Receipt, Uncovered};
 use serde_json::{Value, json};
 
 use super::{Done, print, print_json};
@@ -164,7 +164,7 @@ fn row(call: &CallRecord) -> [String; 7] {
 }
 
 /// Prints what a name led to, and the way back.
-pub(super) fn show(found: &Found, json: bool) -> Done {
+pub(super) fn show(all: &Calls, found: &Found, json: bool) -> Done {
     let calls: &[CallRecord] = match found {
         Found::Call(call) => std::slice::from_ref(call),
         Found::Several(calls) => calls,
@@ -176,12 +176,23 @@ pub(super) fn show(found: &Found, json: bool) -> Done {
         }
     };
     if json {
-        let calls: Vec<_> = calls.iter().map(described).collect();
+        let with_uncovered = |call: &CallRecord| {
+            let mut described = described(call);
+            let uncovered = all.uncovered(call);
+            let told: Vec<Value> = uncovered.iter().map(without_checkpoint).collect();
+            if !told.is_empty() {
+                described["without_checkpoint"] = told.into();
+            }
+            described
+        };
+        let calls: Vec<_> = calls.iter().map(with_uncovered).collect();
         return print_json(&json!(calls));
     }
     let terminal = Terminal::stdout();
     let newest_first = calls.iter().rev();
-    let texts: Vec<String> = newest_first.map(|call| in_words(call, &terminal)).collect();
+    let texts: Vec<String> = newest_first
+        .map(|call| in_words(call, &all.uncovered(call), &terminal))
+        .collect();
     print(&texts.join("\n"))
 }
 
@@ -215,11 +226,20 @@ fn described(call: &CallRecord) -> Value {
         "checkpoints": call.checkpoints(),
         "decision": call.decision.as_ref().map(|receipt| json!({ "receipt": named(receipt), "facts": call.decided() })),
         "observations": observations,
-        "way_back": way_back(call.checkpoints(), call.machines(), call.deletes()),
+        "way_back": call.way_back(),
     })
 }
 
-fn in_words(call: &CallRecord, terminal: &Terminal) -> String {
+/// A machine that the call ran on without a checkpoint, and the way back to its last one.
+fn without_checkpoint(uncovered: &Uncovered) -> Value {
+    json!({
+        "machine": uncovered.machine,
+        "earlier": uncovered.earlier.as_ref().map(|(_, seen)| seen),
+        "way_back": uncovered.way_back(),
+    })
+}
+
+fn in_words(call: &CallRecord, uncovered: &[Uncovered], terminal: &Terminal) -> String {
     let about = call.call();
     let mut text = String::new();
     let mut say = |name: &str, what: &str| {
@@ -282,8 +302,12 @@ fn in_words(call: &CallRecord, terminal: &Terminal) -> String {
             &format!("{} of {}, {tag}, in the VPG {}", seen.id, seen.time, seen.vpg),
         );
     }
+    for machine in uncovered {
+        say("missing", &machine.words());
+    }
     say("outcome", &call.outcome());
-    for step in way_back(call.checkpoints(), call.machines(), call.deletes()) {
+    let earlier = uncovered.iter().flat_map(Uncovered::way_back);
+    for step in call.way_back().into_iter().chain(earlier) {
         let title = clean_line(&format!("{}: {}", step.what, step.subject), LONGEST_LINE);
         let by_hand = terminal.wrap(&clean_line(&step.by_hand, LONGEST_LINE), 2);
         text.push_str(&format!("\n{title}\n  {by_hand}\n"));
