@@ -22,11 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether a matcher lets a name through: a tool's, or, for events of no tool, what set them off.
 ///
-/// None, an empty one and `*` let everything through. One of letters, digits, `_`, `-`, spaces, commas and bars is a list
+/// Blanks at its ends do not count. None, an empty one and `*` let everything through. One of letters, digits, `_`, `-`, spaces, commas and bars is a list
 /// of whole names; anything else is a regular expression of JavaScript's, unanchored and case-sensitive, and one that is
 /// wrong matches nothing.
 pub fn matches(matcher: Option<&str>, name: &str) -> Fires {
-    let matcher = match matcher {
+    let matcher = match matcher.map(str::trim) {
         None | Some("" | "*") => return Fires::Yes,
         Some(matcher) => matcher,
     };
@@ -50,6 +50,7 @@ pub fn matches(matcher: Option<&str>, name: &str) -> Fires {
 ///
 /// The parser's words. The client then runs calls without the hook.
 pub fn check(matcher: &str) -> Result<(), String> {
+    let matcher = matcher.trim();
     if matcher.is_empty() || matcher == "*" || is_list(matcher) || is_read_differently(matcher) {
         return Ok(());
     }
@@ -115,6 +116,9 @@ mod tests {
             "resume, startup",
             "resume,startup",
             " startup ",
+            "start.* ",
+            "\tstar?\n",
+            " * ",
             "startup |x",
             ".*",
             "star?",

@@ -140,24 +140,47 @@ impl Places {
         if self.user == self.project {
             sources.remove(1);
         }
-        let mut dropped_in: Vec<PathBuf> = fs::read_dir(self.managed.join("managed-settings.d"))
-            .into_iter()
-            .flatten()
+        sources.extend(self.dropped_in());
+        sources
+    }
+
+    /// The further files of the machine's, in the order of their names; the folder itself where it cannot be listed, since
+    /// whatever is in it may count. The client reads no folder in it.
+    fn dropped_in(&self) -> Vec<Source> {
+        let folder = self.managed.join("managed-settings.d");
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Vec::new();
+            }
+            Err(error) => {
+                return vec![Source {
+                    level: Level::DropIn,
+                    path: folder,
+                    content: Content::Unreadable(error.to_string()),
+                }];
+            }
+        };
+        let mut paths: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| {
                 let is_hidden = path
                     .file_name()
                     .is_some_and(|name| name.to_string_lossy().starts_with('.'));
-                path.extension().is_some_and(|extension| extension == "json") && !is_hidden
+                let is_json = path.extension().is_some_and(|extension| extension == "json");
+                is_json && !is_hidden && !path.is_dir()
             })
             .collect();
-        dropped_in.sort();
-        sources.extend(
-            dropped_in
-                .into_iter()
-                .map(|path| Source::read(Level::DropIn, path)),
-        );
-        sources
+        paths.sort();
+        paths
+            .into_iter()
+            .map(|path| Source::read(Level::DropIn, path))
+            .collect()
     }
 }
 
