@@ -143,6 +143,17 @@ impl Copies {
         files.remove(&self.mark(target))
     }
 
+    /// Every file that something is noted of, as far as the names of the notes tell it: those of long paths do not.
+    pub fn targets(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut targets: Vec<PathBuf> = entries
+            .filter_map(|entry| target(entry.file_name().to_str()?))
+            .collect();
+        targets.sort();
+        targets.dedup();
+        targets
+    }
+
     /// Every copy that holds something.
     pub fn all(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
@@ -176,6 +187,21 @@ fn name(target: &Path) -> String {
         name = format!("{hash:016x}{end}");
     }
     name
+}
+
+/// The path that a note's name says; none of a further copy or of a path that was too long.
+fn target(note: &str) -> Option<PathBuf> {
+    let name = note.strip_suffix("~absent").unwrap_or(note);
+    let mut bytes = Vec::new();
+    let mut rest = name;
+    while let Some((plain, escaped)) = rest.split_once('%') {
+        bytes.extend(plain.as_bytes());
+        bytes.push(u8::from_str_radix(escaped.get(..2)?, 16).ok()?);
+        rest = &escaped[2..];
+    }
+    bytes.extend(rest.as_bytes());
+    let path = PathBuf::from(String::from_utf8(bytes).ok()?);
+    (path.is_absolute() && !name.contains('~')).then_some(path)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use holdpoint_setup::file::{self, Change, Transaction};
 use holdpoint_setup::reading::{self, Fires, Installation, Level, Places, Source, State};
 use holdpoint_setup::{Event, Hook, plugin};
 
-use super::place::{copies, readers};
+use super::place::{copies, machine_copies, readers, user_copies};
 use super::questions::Questions;
 use super::{InitError, Report, remains};
 use crate::config::Config;
@@ -298,6 +298,22 @@ pub(super) fn uninstall(
         report.done("There was no hook of Holdpoint's to take out.".into());
     }
     Ok(())
+}
+
+/// Names plugins that `init` made and that still start the hook: they are in no settings file that it would be taken out of.
+pub(super) fn tell_plugins(report: &mut Report) {
+    let made = [user_copies(), machine_copies()].into_iter();
+    for hooks in made.flat_map(|copies| copies.targets()) {
+        let has_hook = std::fs::read_to_string(&hooks).is_ok_and(|text| text.contains("holdpoint"));
+        let is_plugins = hooks.ends_with("hooks/hooks.json");
+        let Some(folder) = hooks.ancestors().nth(2).filter(|_| has_hook && is_plugins) else {
+            continue;
+        };
+        let folder = folder.display();
+        report.remark(format!(
+            "The plugin {folder} stays, and has the hook: disable it, or remove the folder."
+        ));
+    }
 }
 
 /// Names what stays after the hook is out.

@@ -282,12 +282,15 @@ pub fn uninstall(wanted: Uninstall, report: &mut Report) -> Result<(), InitError
     let remains = remains::find(wanted.config.clone(), target)?;
     if !wanted.purge {
         install::uninstall(target, &places, report)?;
+        install::tell_plugins(report);
         // A copy may have come with it.
         install::tell_remains(&remains::find(wanted.config, target)?, report);
         return Ok(());
     }
     remains::confirm(&remains, &Questions::at_the_terminal(), wanted.yes)?;
     install::uninstall(target, &places, report)?;
+    // Before the notes go by which they are known.
+    install::tell_plugins(report);
     remains::remove(remains::find(wanted.config, target)?, report)
 }
 

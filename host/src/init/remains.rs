@@ -34,6 +34,8 @@ enum Kind {
     Folder(fn(&str) -> bool),
     /// A folder that is ours whole.
     Whole,
+    /// The same but for these files in it, which are the only copies of what somebody may want back.
+    AllBut(Vec<PathBuf>),
 }
 
 impl fmt::Display for Remain {
@@ -84,6 +86,22 @@ pub(super) fn find(named: Option<PathBuf>, target: Option<&Target>) -> Result<Ve
     let mut all: Vec<Remain> = all.into_iter().flatten().collect();
     all.extend(kept(&loaded));
     for copies in [machine_copies(), user_copies()] {
+        // Where init changed a file that was there, its copy is all that is left of what the file was.
+        let changed: Vec<PathBuf> = all
+            .iter()
+            .filter(|remain| matches!(remain.kind, Kind::Theirs))
+            .filter_map(|remain| fs::canonicalize(&remain.path).ok())
+            .map(|target| copies.path(&target))
+            .filter(|copy| copy.exists())
+            .collect();
+        if !changed.is_empty() {
+            all.push(Remain {
+                what: "copies of files as they were (they may hold tokens)",
+                path: copies.folder().to_owned(),
+                kind: Kind::AllBut(changed),
+            });
+            continue;
+        }
         let what = if copies.all().is_empty() {
             "notes of which files init made"
         } else {
@@ -234,8 +252,18 @@ pub(super) fn remove(remains: Vec<Remain>, report: &mut Report) -> Result<(), In
             ));
             continue;
         }
+        if let Kind::AllBut(kept) = &remain.kind {
+            for copy in kept {
+                report.remark(format!(
+                    "{} stays: it is what a file was before init changed it. Put it back where you want that, and remove it \
+                     then; it may hold secrets.",
+                    copy.display()
+                ));
+            }
+        }
         match remain.remove() {
             Ok(0) => report.done(format!("Removed: {shown}")),
+            Ok(_) if matches!(remain.kind, Kind::AllBut(_)) => {}
             Ok(others) => {
                 report.done(format!("Removed: {shown}"));
                 report.remark(format!(
@@ -266,8 +294,12 @@ pub(super) fn remove(remains: Vec<Remain>, report: &mut Report) -> Result<(), In
 impl Remain {
     /// Removes it, and answers how many files of others are left in its folder.
     fn remove(&self) -> io::Result<usize> {
-        match self.kind {
+        match &self.kind {
             Kind::Theirs => Ok(0),
+            Kind::AllBut(kept) => {
+                let is_kept = |name: &str| kept.iter().any(|copy| copy.ends_with(name));
+                remove_in(&self.path, |name| !is_kept(name))
+            }
             Kind::Made => {
                 // A link that was there before stays, and what it led to goes.
                 let target = fs::canonicalize(&self.path)?;
