@@ -8,8 +8,22 @@ use std::path::{Path, PathBuf};
 #[cfg(unix)]
 pub(crate) fn writable_by_others(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
+    metadata.mode() & 0o022 != 0 || is_anothers(metadata, false)
+}
+
+/// Whether anybody but root could have written a file of the machine's installation, whoever asks.
+#[cfg(unix)]
+pub(crate) fn writable_by_others_than_root(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.mode() & 0o022 != 0 || metadata.uid() != 0
+}
+
+/// Whether a file belongs to somebody who may not own it: to another user than root, or, if not only root may, than this one.
+#[cfg(unix)]
+pub(crate) fn is_anothers(metadata: &Metadata, only_root: bool) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
     let owner = metadata.uid();
-    metadata.mode() & 0o022 != 0 || (owner != 0 && owner != rustix::process::geteuid().as_raw())
+    owner != 0 && (only_root || owner != rustix::process::geteuid().as_raw())
 }
 
 /// Whether anybody but the file's owner may read it.
@@ -78,15 +92,20 @@ pub(crate) fn first_closed(path: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// The first folder on the way to a path, or the path, that users other than its owner may not enter or read.
+/// The first folder on the way to a path, or the path, that users other than its owner may not enter or read, or start
+/// where it is a program.
 #[cfg(unix)]
-pub(crate) fn closed_to_others(path: &Path) -> Option<PathBuf> {
+pub(crate) fn closed_to_others(path: &Path, is_started: bool) -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt as _;
     let mut way: Vec<&Path> = path.ancestors().collect();
     way.reverse();
     let closed = way.into_iter().find(|part| {
         std::fs::metadata(part).is_ok_and(|found| {
-            let needed = if found.is_dir() { 0o001 } else { 0o004 };
+            let needed = if found.is_dir() || is_started {
+                0o001
+            } else {
+                0o004
+            };
             found.mode() & needed == 0
         })
     });
@@ -152,7 +171,7 @@ pub(crate) fn first_closed(_: &Path) -> Option<PathBuf> {
 
 /// As above.
 #[cfg(not(unix))]
-pub(crate) fn closed_to_others(_: &Path) -> Option<PathBuf> {
+pub(crate) fn closed_to_others(_: &Path, _: bool) -> Option<PathBuf> {
     None
 }
 
@@ -192,6 +211,18 @@ pub(crate) fn keep(_: &Path) -> io::Result<()> {
 /// Windows keeps this in access control lists, which are not read yet: see the chapter on platforms in the docs.
 #[cfg(not(unix))]
 pub(crate) fn writable_by_others(_: &Metadata) -> bool {
+    false
+}
+
+/// As above.
+#[cfg(not(unix))]
+pub(crate) fn writable_by_others_than_root(_: &Metadata) -> bool {
+    false
+}
+
+/// As above.
+#[cfg(not(unix))]
+pub(crate) fn is_anothers(_: &Metadata, _: bool) -> bool {
     false
 }
 

@@ -87,7 +87,74 @@ fn from_file(path: &Path) -> Result<Secret, Error> {
                 path.display()
             ))
         })?;
+    if text.trim().is_empty() {
+        return Err(Error::Unauthorized(format!(
+            "zerto.secret_file {} is empty",
+            path.display()
+        )));
+    }
     Ok(without_line_end(&text))
+}
+
+/// Where the secret is missing, and what to do, as far as that can be told without starting anything.
+pub(crate) fn check(config: &config::Zerto) -> Result<(), (String, String)> {
+    if let Some(command) = &config.secret_command {
+        return check_program("zerto.secret_command", command);
+    }
+    if let Some(program) = config.secret_keyring.as_deref().and_then(keyring) {
+        return check_program("zerto.secret_keyring", &program);
+    }
+    // Nothing is started any more, so that no time passes.
+    read(config, Instant::now()).map(drop).map_err(|error| {
+        let fix = match (&config.secret_env, &config.secret_file) {
+            (Some(name), _) => {
+                format!("set {name} where the harness is started, or set zerto.secret_file to a file that holds the secret")
+            }
+            (None, Some(path)) => file_fix(path),
+            (None, None) => "holdpoint init, or set zerto.secret_file to a file that holds the secret".into(),
+        };
+        (text_of(error), fix)
+    })
+}
+
+fn text_of(error: Error) -> String {
+    match error {
+        Error::Unauthorized(text) => text,
+        other => crate::zerto::words(&other),
+    }
+}
+
+/// What makes a secret's file one that is used.
+fn file_fix(path: &Path) -> String {
+    let shown = path.display();
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            format!("set zerto.secret_file to the file that holds the secret: {shown} is a folder")
+        }
+        Ok(_) if private::first_closed(path).is_some() => {
+            format!("make {shown} readable for this user alone, or set zerto.secret_file to another file")
+        }
+        _ => format!("write the password or the client's secret into {shown}, and chmod 600 {shown}"),
+    }
+}
+
+fn check_program(key: &str, command: &[String]) -> Result<(), (String, String)> {
+    let program = command.first().map(String::as_str).unwrap_or_default();
+    let problem = |what: String, fix: String| Err((format!("{program}, which {key} starts, {what}"), fix));
+    match std::fs::metadata(program) {
+        Err(cause) => problem(
+            format!("is not there ({cause})"),
+            format!("install {program}, or correct {key}"),
+        ),
+        Ok(found) if !found.is_file() || !private::is_executable(&found) => problem(
+            "is not a program that can be started".into(),
+            format!("chmod a+x {program}, or correct {key}"),
+        ),
+        Ok(found) if private::writable_by_others(&found) => {
+            problem("may be written by others".into(), format!("chmod go-w {program}"))
+        }
+        Ok(_) => Ok(()),
+    }
 }
 
 /// Editors and programs end with a line break, which is no part of the secret.

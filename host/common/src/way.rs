@@ -73,13 +73,27 @@ pub fn dangling(path: &Path) -> Option<PathBuf> {
 /// The first problem from the root on.
 #[cfg(unix)]
 pub fn check(path: &Path) -> Result<(), Problem> {
+    check_for(path, rustix::process::geteuid().as_raw())
+}
+
+/// The same for a file of the machine's: every folder and link on the way belongs to root, whoever this user is.
+///
+/// # Errors
+///
+/// As for [`check`].
+#[cfg(unix)]
+pub fn check_roots(path: &Path) -> Result<(), Problem> {
+    check_for(path, 0)
+}
+
+#[cfg(unix)]
+fn check_for(path: &Path, user: u32) -> Result<(), Problem> {
     use std::os::unix::fs::MetadataExt as _;
     use std::path::Component;
 
     /// As many as the kernel follows.
     const MOST_LINKS: usize = 40;
 
-    let user = rustix::process::geteuid().as_raw();
     let mut links = 0;
     let mut here = PathBuf::from("/");
     // The steps that are still to go, the next one last.
@@ -138,6 +152,16 @@ pub fn check(path: &Path) -> Result<(), Problem> {
 /// None there.
 #[cfg(not(unix))]
 pub fn check(_: &Path) -> Result<(), Problem> {
+    Ok(())
+}
+
+/// As above.
+///
+/// # Errors
+///
+/// None there.
+#[cfg(not(unix))]
+pub fn check_roots(_: &Path) -> Result<(), Problem> {
     Ok(())
 }
 

@@ -14,6 +14,9 @@ use toml::Table;
 use super::{Config, ConfigError, keys, legacy};
 use crate::{credentials, environment};
 
+/// The machine's file.
+pub(crate) const MACHINE_FILE: &str = "/etc/holdpoint/config.toml";
+
 /// The files that may hold configuration.
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -34,7 +37,7 @@ impl Places {
             Some((directory.join("holdpoint/config.toml"), false))
         });
         Self {
-            machine: PathBuf::from("/etc/holdpoint/config.toml"),
+            machine: PathBuf::from(MACHINE_FILE),
             user,
         }
     }
@@ -281,12 +284,20 @@ pub(super) fn read_private(path: &Path, most: u64) -> Result<String, ConfigError
         cause,
     };
     let (file, metadata) = read::open(path).map_err(unreadable)?;
-    if crate::private::writable_by_others(&metadata) {
-        return Err(ConfigError::Exposed {
-            path: path.to_owned(),
-        });
+    // What decides for every user must be nobody's who could be the one that is guarded.
+    let is_machines = path == Path::new(MACHINE_FILE);
+    let owned = path.to_owned();
+    if is_machines && crate::private::is_anothers(&metadata, true) {
+        return Err(ConfigError::NotRoots { path: owned });
     }
-    way::check(path).map_err(|problem| ConfigError::Replaceable {
+    if crate::private::is_anothers(&metadata, false) {
+        return Err(ConfigError::Foreign { path: owned });
+    }
+    if crate::private::writable_by_others(&metadata) {
+        return Err(ConfigError::Exposed { path: owned });
+    }
+    let way = if is_machines { way::check_roots } else { way::check };
+    way(path).map_err(|problem| ConfigError::Replaceable {
         path: path.to_owned(),
         problem,
     })?;

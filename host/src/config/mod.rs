@@ -28,7 +28,7 @@ pub(crate) use directories::{
     cache as cache_directory, own_state as own_state_directory, places as custom_places,
 };
 pub use keys::reference;
-pub(crate) use layers::{Hidden, Sources, hidden, parse, state_variables};
+pub(crate) use layers::{Hidden, MACHINE_FILE, Sources, hidden, parse, state_variables};
 pub use layers::{Places, load, load_watched};
 pub(crate) use legacy::Original;
 pub use receipts::{Mode, Receipts, Signer};
@@ -189,6 +189,22 @@ pub enum ConfigError {
         /// The file.
         path: PathBuf,
     },
+    /// A file belongs to somebody else.
+    #[error(
+        "{path} belongs to another user, who could switch the guard off; fix it as root with: chown \"$(id -un)\" {path}"
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The machine's file belongs to a user, whose agent could write it.
+    #[error(
+        "{path} belongs to another user than root, who could switch the guard off; fix it as root with: chown root {path}"
+    )]
+    NotRoots {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file is named relative to wherever the process starts.
     #[error(
         "{named_by} names the configuration by '{path}', which does not begin with '/': where the agent works would decide \
@@ -288,6 +304,7 @@ impl Config {
             return Err(ConfigError::value("receipts.asqav_url", credentials::REFUSED));
         }
         self.check_session()?;
+        self.ask.check()?;
         for grant in self.policy.grants.iter().flatten() {
             if !crate::runtime::CAPABILITIES.contains(&grant.as_str()) {
                 let known = crate::runtime::CAPABILITIES.join(", ");
@@ -338,7 +355,30 @@ fn in_range(key: &str, value: Option<f64>, range: std::ops::RangeInclusive<f64>)
     }
 }
 
+/// The harness's permission modes, as it spells them, and `*` for every one.
+const PERMISSION_MODES: [&str; 7] = [
+    "default",
+    "acceptEdits",
+    "auto",
+    "dontAsk",
+    "bypassPermissions",
+    "plan",
+    "*",
+];
+
 impl Ask {
+    /// A name that is no mode's would never apply, and asks would go on to nobody.
+    fn check(&self) -> Result<(), ConfigError> {
+        let mut listed = self.deny_in_modes.iter();
+        match listed.find(|mode| !PERMISSION_MODES.contains(&mode.as_str())) {
+            Some(mode) => Err(ConfigError::value(
+                "ask.deny_in_modes",
+                format!("has no mode '{mode}'; there are: {}", PERMISSION_MODES.join(", ")),
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Turns an ask into a deny where nobody would answer it: a harness without a human waits for ever, refuses, or, in
     /// some versions, goes on.
     pub fn resolve(&self, verdict: Verdict, mode: Option<&str>) -> Verdict {

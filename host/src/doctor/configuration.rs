@@ -6,6 +6,7 @@ use holdpoint_common::read::{self, limit};
 use holdpoint_common::way::Problem;
 
 use super::finding::{Finding, Repair};
+use super::hooks;
 use super::reach;
 use crate::config::{self, Config, ConfigError, Hidden, Places, SignatureRule, Unnamed};
 use crate::private;
@@ -21,6 +22,8 @@ pub(super) struct Facts<'a> {
     pub(super) readable: Vec<PathBuf>,
     /// Files that others can write, and should not.
     pub(super) writable: Vec<PathBuf>,
+    /// What the machine's configuration names and users other than root can change, each with its key.
+    pub(super) not_roots: Vec<(&'static str, PathBuf)>,
     /// What of the user's file the machine's hides, and both files.
     pub(super) hidden: Vec<Hidden>,
     pub(super) both: (PathBuf, PathBuf),
@@ -42,7 +45,7 @@ impl<'a> Facts<'a> {
         let secret = zerto.and_then(|zerto| zerto.secret_file.clone());
         let authority = zerto.and_then(|zerto| zerto.ca_file.clone());
         let open = |path: &PathBuf, is_open: fn(&std::fs::Metadata) -> bool| {
-            std::fs::metadata(path).is_ok_and(|metadata| is_open(&metadata))
+            std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && is_open(&metadata))
         };
         Self {
             settings: loaded.as_ref().ok().map(|config| config.policy.settings_json()),
@@ -54,6 +57,7 @@ impl<'a> Facts<'a> {
                 .into_iter()
                 .filter(|path| open(path, private::writable_by_others))
                 .collect(),
+            not_roots: not_roots(places),
             hidden: config::hidden(places),
             both: (
                 places.machine.clone(),
@@ -73,6 +77,41 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// What the machine's configuration names by a whole path, and others than root can change. Paths below `~` are each user's.
+fn not_roots(places: &Places) -> Vec<(&'static str, PathBuf)> {
+    let machine = machine_table(places);
+    let mut named: Vec<(&'static str, PathBuf)> = Vec::new();
+    let mut add = |key: &'static str, value: Option<&toml::Value>| {
+        let path = value.and_then(toml::Value::as_str).map(PathBuf::from);
+        named.extend(path.filter(|path| path.is_absolute()).map(|path| (key, path)));
+    };
+    let zerto = |key: &str| machine.get("zerto")?.get(key);
+    let policy = |key: &str| machine.get("policy")?.get(key);
+    add("zerto.ca_file", zerto("ca_file"));
+    add(
+        "zerto.secret_command",
+        zerto("secret_command").and_then(|command| command.get(0)),
+    );
+    add("policy.path", policy("path"));
+    add("policy.store", policy("store"));
+    for catalog in policy("catalogs")
+        .and_then(toml::Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        add("policy.catalogs", Some(catalog));
+    }
+    let changeable = |(key, path): (&'static str, PathBuf)| Some((key, hooks::changeable(&path)?));
+    named.into_iter().filter_map(changeable).collect()
+}
+
+fn machine_table(places: &Places) -> toml::Table {
+    read::read_text(&places.machine, limit::CONFIGURATION)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_default()
+}
+
 /// Each place that the configuration does not name, with the file that would have to: a table of the machine's file hides
 /// the user's of that name.
 fn unnamed(
@@ -80,10 +119,7 @@ fn unnamed(
     files: &[PathBuf],
     loaded: &Result<Config, ConfigError>,
 ) -> Vec<(PathBuf, Unnamed)> {
-    let machine: toml::Table = read::read_text(&places.machine, limit::CONFIGURATION)
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or_default();
+    let machine = machine_table(places);
     let left = loaded.as_ref().map(Config::unnamed).unwrap_or_default();
     let in_file = |place: Unnamed| {
         let file = if machine.contains_key(place.table) {
@@ -114,11 +150,7 @@ pub(super) fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                 found,
                 "a secret that others can read is not used, so every change is denied",
             )
-            .mended_by(format!("chmod 600 {}", path.display()))
-            .repaired_by(Repair::Mode {
-                path: path.clone(),
-                mode: 0o600,
-            }),
+            .fixed_by_mode(path, 0o077, false),
         );
     }
     for path in &facts.writable {
@@ -129,10 +161,20 @@ pub(super) fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                 found,
                 "whoever writes it says which ZVM is trusted; it is not used, so every change is denied",
             )
-            .mended_by(format!("chmod go-w {}", path.display()))
-            .repaired_by(without_write(path)),
+            .fixed_by_mode(path, 0o022, false),
         );
     }
+    findings.extend(facts.not_roots.iter().map(|(key, place)| {
+        Finding::caution(
+            "configuration.machine",
+            format!(
+                "{}, of {key} in the machine's configuration, can be changed by users other than root",
+                place.display()
+            ),
+            "an agent of theirs can change what the guard does for everybody",
+        )
+        .fixed_by_mode(place, 0o022, true)
+    }));
     findings
 }
 
@@ -261,15 +303,20 @@ fn unusable(error: &ConfigError) -> Finding {
         "a configuration that cannot be used denies every call, also those that only read",
     );
     match error {
-        ConfigError::Exposed { path } => finding
-            .mended_by(format!("chmod go-w {}", path.display()))
-            .repaired_by(without_write(path)),
+        ConfigError::Exposed { path } | ConfigError::Foreign { path } => {
+            finding.fixed_by_mode(path, 0o022, false)
+        }
+        ConfigError::NotRoots { path } => finding.fixed_by_mode(path, 0o022, true),
         ConfigError::Replaceable {
             problem: Problem::Exposed(folder),
             ..
-        } => finding
-            .mended_by(format!("chmod go-w {}", folder.display()))
-            .repaired_by(without_write(folder)),
+        } => finding.fixed_by_mode(folder, 0o022, false),
+        ConfigError::Replaceable {
+            problem: Problem::Foreign(folder),
+            path,
+        } if path == Path::new(config::MACHINE_FILE) => {
+            finding.mended_by(format!("as root: chown root {}", folder.display()))
+        }
         ConfigError::Replaceable { path, .. } => {
             finding.mended_by(format!("move {} to a folder of your own", path.display()))
         }
@@ -283,13 +330,5 @@ fn unusable(error: &ConfigError) -> Finding {
             path.display()
         )),
         ConfigError::Value { .. } => finding.mended_by("correct it; docs/configuration.md lists every key"),
-    }
-}
-
-/// Takes the right to write from everybody but the owner.
-fn without_write(path: &Path) -> Repair {
-    Repair::Mode {
-        path: path.to_owned(),
-        mode: private::mode(path).unwrap_or(0o600) & !0o022,
     }
 }

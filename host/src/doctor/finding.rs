@@ -1,11 +1,12 @@
 //! What a check comes to.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::config::Unnamed;
+use crate::private;
 use crate::terminal::Tone;
 
 /// How bad a finding is; the worst one decides how `doctor` ends.
@@ -126,6 +127,31 @@ impl Finding {
     pub fn mended_by(mut self, command: impl Into<String>) -> Self {
         self.mend = Some(command.into());
         self
+    }
+
+    /// With a file that only its owner may change, or read: its mode where that is wrong, which `--fix` sets. A wrong owner
+    /// is a person's to correct. `only_root` is whether it is part of the machine's installation.
+    #[must_use]
+    pub(super) fn fixed_by_mode(self, path: &Path, taken: u32, only_root: bool) -> Self {
+        let shown = path.display();
+        let mode = private::mode(path).unwrap_or(0o600);
+        let chmod = match taken {
+            0o022 => format!("chmod go-w {shown}"),
+            _ => format!("chmod {:o} {shown}", mode & !taken & 0o777),
+        };
+        if !std::fs::metadata(path).is_ok_and(|found| private::is_anothers(&found, only_root)) {
+            return self.mended_by(chmod).repaired_by(Repair::Mode {
+                path: path.to_owned(),
+                mode: mode & !taken,
+            });
+        }
+        let owner = if only_root { "root" } else { "\"$(id -un)\"" };
+        let chown = format!("as root: chown {owner} {shown}");
+        self.mended_by(if mode & taken == 0 {
+            chown
+        } else {
+            format!("{chown}, and {chmod}")
+        })
     }
 
     /// With what `--fix` does about it.

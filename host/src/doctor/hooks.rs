@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use holdpoint_common::read::{self, limit};
 use holdpoint_setup::json;
-use holdpoint_setup::reading::{Installation, Level, State};
+use holdpoint_setup::reading::{Installation, Level, State, managed_directory};
 use holdpoint_setup::{Command, Event, Start};
 
 use super::servers::{self, Server};
@@ -31,10 +31,10 @@ pub(super) struct Facts {
     pub(super) installation: Installation,
     /// Our entries in force.
     pub(super) entries: Vec<Ours>,
-    /// Settings files that others may write.
-    pub(super) writable: Vec<PathBuf>,
-    /// Folders of the harness's and of ours that others may write.
-    pub(super) open_folders: Vec<PathBuf>,
+    /// Settings files that others may write, each with whether it is the machine's: only root may write those.
+    pub(super) writable: Vec<(PathBuf, bool)>,
+    /// Folders of the harness's and of ours that others may write, each with the same.
+    pub(super) open_folders: Vec<(PathBuf, bool)>,
     /// Settings for all users of the machine, and what keeps others from reading them.
     pub(super) closed: Vec<(PathBuf, PathBuf)>,
     /// Files that count for nothing and name our program.
@@ -101,12 +101,21 @@ impl Facts {
         Self {
             entries: entries.collect(),
             writable: there()
-                .map(|file| file.path.clone())
-                .filter(|path| fs::metadata(path).is_ok_and(|file| private::writable_by_others(&file)))
+                .map(|file| (file.path.clone(), file.level.is_managed()))
+                .filter(|(path, is_managed)| {
+                    let is_open = if *is_managed {
+                        private::writable_by_others_than_root
+                    } else {
+                        private::writable_by_others
+                    };
+                    fs::metadata(path).is_ok_and(|file| file.is_file() && is_open(&file))
+                })
                 .collect(),
             open_folders: own_folders(&installation)
                 .into_iter()
-                .filter(|folder| folder.is_dir() && reach::may_be_changed_by_others(folder, false))
+                .filter(|(folder, is_managed)| {
+                    folder.is_dir() && reach::may_be_changed_by_others(folder, *is_managed)
+                })
                 .collect(),
             closed: there()
                 .filter(|file| file.level.is_managed())
@@ -147,18 +156,35 @@ impl Ours {
 }
 
 /// The folders in which names decide whether the hook runs and what it does.
-fn own_folders(installation: &Installation) -> Vec<PathBuf> {
+/// Each with whether it is the machine's. A file may be put into a folder of drop-ins that has none yet.
+fn own_folders(installation: &Installation) -> Vec<(PathBuf, bool)> {
     let files = installation
         .files
         .iter()
         .filter(|file| file.state != State::Absent);
-    let of_settings = files.filter_map(|file| Some(file.path.parent()?.to_owned()));
-    let ours = crate::config::Places::find(None).user;
-    let ours = ours.and_then(|(path, _)| Some(path.parent()?.to_owned()));
-    let mut folders: Vec<PathBuf> = of_settings.chain(ours).collect();
-    folders.sort();
-    folders.dedup();
+    let of_settings =
+        files.filter_map(|file| Some((file.path.parent()?.to_owned(), file.level.is_managed())));
+    let managed = managed_directory();
+    let of_machine = [managed.to_owned(), managed.join("managed-settings.d")].map(|folder| (folder, true));
+    let places = crate::config::Places::find(None);
+    let ours = places
+        .user
+        .and_then(|(path, _)| Some((path.parent()?.to_owned(), false)));
+    let machines = places.machine.parent().map(|folder| (folder.to_owned(), true));
+    let mut folders: Vec<(PathBuf, bool)> = of_settings
+        .chain(of_machine)
+        .chain(ours)
+        .chain(machines)
+        .collect();
+    // The user's file may be named as the machine's.
+    folders.sort_by(|(one, managed), (other, unmanaged)| one.cmp(other).then(unmanaged.cmp(managed)));
+    folders.dedup_by(|(one, _), (other, _)| one == other);
     folders
+}
+
+/// What of a file of the machine's, or of the way to it, somebody other than root can change.
+pub(super) fn changeable(path: &Path) -> Option<PathBuf> {
+    program::replaceable(path, Level::Managed)
 }
 
 /// What the harness replaces in an entry, and hands on to it.

@@ -200,7 +200,11 @@ impl Looked<'_> {
         findings.extend(folders::judge(config));
         let is_for_all = self.hooks.gates().any(|ours| ours.level.is_managed());
         findings.extend(reach::judge(config, &self.places, is_for_all));
-        if !self.options.offline {
+        let local = zvm::of_configuration(&config.zerto, findings);
+        // What is wrong here already need not be asked for there.
+        let is_ready = local.is_empty();
+        findings.extend(local);
+        if !self.options.offline && is_ready {
             let _progress = Progress::begin("asking the ZVM");
             let names = config.policy.vm_names();
             let facts = zvm::Facts::gather(&config.zerto, config.deadline(), &names);

@@ -157,21 +157,11 @@ fn unusable(error: &LoadError) -> Finding {
         LoadError::Recompile { file, .. } => finding
             .mended_by(format!("holdpoint policy install {}", file.display()))
             .repaired_by(Repair::Compile(file.clone())),
-        LoadError::Exposed { path } => finding
-            .mended_by(format!("chmod go-w {}", path.display()))
-            .repaired_by(Repair::Mode {
-                path: path.clone(),
-                mode: crate::private::mode(path).unwrap_or(0o600) & !0o022,
-            }),
+        LoadError::Exposed { path } => finding.fixed_by_mode(path, 0o022, false),
         LoadError::Replaceable {
             problem: Problem::Exposed(folder),
             ..
-        } => finding
-            .mended_by(format!("chmod go-w {}", folder.display()))
-            .repaired_by(Repair::Mode {
-                path: folder.clone(),
-                mode: crate::private::mode(folder).unwrap_or(0o700) & !0o022,
-            }),
+        } => finding.fixed_by_mode(folder, 0o022, false),
         LoadError::Replaceable { path, .. } => {
             finding.mended_by(format!("move {} to a folder of your own", path.display()))
         }
@@ -185,12 +175,30 @@ fn unusable(error: &LoadError) -> Finding {
             };
             finding.mended_by(reach::remedy(path).unwrap_or_else(path_is_wrong))
         }
-        LoadError::Store(StoreError::Io { path, .. })
-        | LoadError::Installed(holdpoint_store::LoadError::Store(StoreError::Io { path, .. })) => {
+        LoadError::Store(error) | LoadError::Installed(holdpoint_store::LoadError::Store(error)) => {
+            of_store(finding, error)
+        }
+        LoadError::Foreign { .. } => finding.mended_by("holdpoint-compile POLICY.wasm"),
+        _ => finding.mended_by("holdpoint policy rollback, or holdpoint policy install FILE"),
+    }
+}
+
+/// What is wrong with the store itself is not wrong with a policy, and another policy does not help.
+fn of_store(finding: Finding, error: &StoreError) -> Finding {
+    match error {
+        StoreError::Exposed { path } | StoreError::Foreign { path, .. } => {
+            finding.fixed_by_mode(path, 0o022, false)
+        }
+        StoreError::Readable { path } => finding.fixed_by_mode(path, 0o077, false),
+        StoreError::Io { path, cause } if cause.kind() == std::io::ErrorKind::NotADirectory => finding
+            .mended_by(format!(
+                "move {} away, or set policy.store to a folder",
+                path.display()
+            )),
+        StoreError::Io { path, .. } => {
             let unknown = || format!("see that this user may read {}", path.display());
             finding.mended_by(reach::remedy(path).unwrap_or_else(unknown))
         }
-        LoadError::Foreign { .. } => finding.mended_by("holdpoint-compile POLICY.wasm"),
         _ => finding.mended_by("holdpoint policy rollback, or holdpoint policy install FILE"),
     }
 }

@@ -7,6 +7,9 @@ use super::finding::Finding;
 use crate::config::{Config, Places};
 use crate::private;
 
+const SECRET_FILE: &str = "zerto.secret_file";
+const SECRET_COMMAND: &str = "zerto.secret_command";
+
 /// What lets this user in, where the operating system does not.
 pub(super) fn remedy(path: &Path) -> Option<String> {
     let closed = private::first_closed(path)?;
@@ -27,7 +30,8 @@ pub(super) fn judge(config: &Config, places: &Places, is_for_all: bool) -> Vec<F
     for (key, path) in read_by_all(config, places) {
         // What lies in root's own home is each user's own for the others.
         let is_own = private::home_by_database().is_ok_and(|home| path.starts_with(home));
-        let Some(closed) = private::closed_to_others(&path).filter(|_| !is_own) else {
+        let is_started = key == SECRET_COMMAND;
+        let Some(closed) = private::closed_to_others(&path, is_started).filter(|_| !is_own) else {
             continue;
         };
         let place = closed.display();
@@ -44,15 +48,28 @@ pub(super) fn judge(config: &Config, places: &Places, is_for_all: bool) -> Vec<F
                     "{place}, on the way to {} ({key}), is closed to other users",
                     path.display()
                 ),
-                format!("chmod a+rx {place}, and what is in it: chmod -R a+rX {place}"),
+                format!("chmod a+rx {place}"),
             )
-        } else {
+        } else if key == SECRET_FILE {
+            // One that others can read is refused.
             (
                 format!("{place}, {key}, is closed to other users"),
-                format!("chmod a+r {place}"),
+                "set zerto.secret_file to a path that begins with ~/, so that each user has a file of their own, or \
+                 use zerto.secret_command"
+                    .into(),
+            )
+        } else {
+            let right = if key == SECRET_COMMAND { "a+rx" } else { "a+r" };
+            (
+                format!("{place}, {key}, is closed to other users"),
+                format!("chmod {right} {place}"),
             )
         };
-        let matters = "the hooks of other users cannot read what is there, and deny every call; it was made under a strict umask";
+        let matters = if [SECRET_FILE, SECRET_COMMAND].contains(&key) {
+            "the hooks of other users cannot log in to the ZVM, and deny every change"
+        } else {
+            "the hooks of other users cannot read what is there, and deny every call; it was made under a strict umask"
+        };
         findings.push(Finding::broken("policy.reach", found, matters).mended_by(fix));
     }
     findings
@@ -72,6 +89,10 @@ fn read_by_all(config: &Config, places: &Places) -> Vec<(&'static str, PathBuf)>
             .map(|path| ("policy.catalogs", path.clone())),
     );
     paths.extend(config.zerto.ca_file.clone().map(|path| ("zerto.ca_file", path)));
+    let zerto = &config.zerto;
+    paths.extend(zerto.secret_file.clone().map(|path| (SECRET_FILE, path)));
+    let command = zerto.secret_command.as_ref().and_then(|command| command.first());
+    paths.extend(command.map(|program| (SECRET_COMMAND, PathBuf::from(program))));
     paths.retain(|(_, path)| path.exists());
     paths
 }

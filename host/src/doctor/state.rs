@@ -63,22 +63,30 @@ impl LogFacts {
 
     fn of(log: &Log) -> Self {
         // As the hook opens it, so that what stands in its way is found.
-        let opened = log
-            .create_directory()
-            .and_then(|()| fs::metadata(&log.path).map(drop))
-            .and_then(|()| log.open(false).map(drop));
+        let opened = log.create_directory().and_then(|()| log.open(false).map(drop));
         let metadata = fs::metadata(&log.path);
+        // A link to nothing is not an absent log: what it leads to may not be makeable.
+        let is_absent = fs::symlink_metadata(&log.path).is_err();
         Self {
             path: log.path.clone(),
             there: metadata.is_ok(),
             unwritable: opened
                 .err()
-                .filter(|error| error.kind() != std::io::ErrorKind::NotFound)
+                .filter(|error| error.kind() != std::io::ErrorKind::NotFound || !is_absent)
+                .filter(|_| metadata.is_ok() || is_absent || !can_be_made(&log.path))
                 .map(|error| error.to_string()),
             readable_by_others: metadata.is_ok_and(|log| log.is_file() && private::readable_by_others(&log)),
             torn: is_torn(&log.path),
         }
     }
+}
+
+/// Whether the file that a link leads to can be made by whoever writes through the link.
+fn can_be_made(link: &Path) -> bool {
+    let target = fs::read_link(link).ok();
+    let whole = target.and_then(|target| Some(link.parent()?.join(target)));
+    let folder = whole.as_deref().and_then(Path::parent);
+    folder.is_some_and(|folder| folder.is_dir() && private::check_folder(folder).is_ok())
 }
 
 fn is_torn(path: &Path) -> bool {
@@ -123,11 +131,7 @@ fn of_log(log: &LogFacts) -> Vec<Finding> {
                 format!("{path} may be read by others"),
                 "it names your machines and what was done with them",
             )
-            .mended_by(format!("chmod 600 {path}"))
-            .repaired_by(Repair::Mode {
-                path: log.path.clone(),
-                mode: 0o600,
-            }),
+            .fixed_by_mode(&log.path, 0o077, false),
         );
     }
     if log.torn {

@@ -7,9 +7,10 @@ use holdpoint_zerto::{Certificate, Direction, Error, Permission, SiteState, Trus
 use super::finding::{Finding, Severity};
 use super::machines::{self, Mapped};
 use super::state::ago;
-use crate::config;
+use crate::config::{self, LoginKind};
 use crate::runtime::capabilities;
-use crate::zerto::{by_hand, settings};
+use crate::secret;
+use crate::zerto::{by_hand, settings, settings_with, words};
 
 /// What of the deadline goes before a call waits for its checkpoint, and after.
 const BEFORE_THE_WAIT: Duration = Duration::from_secs(5);
@@ -141,6 +142,51 @@ fn to_zvm(error: capabilities::Error) -> Error {
         capabilities::Error::TimedOut(words) => Error::TimedOut(words),
         capabilities::Error::Malformed(words) => Error::Malformed(words),
     }
+}
+
+/// What keeps this machine from a log-in whatever the ZVM is: told without asking it, and without starting anything.
+/// `said` are findings about the same files.
+pub(super) fn of_configuration(config: &config::Zerto, said: &[Finding]) -> Vec<Finding> {
+    let Some(url) = &config.url else { return Vec::new() };
+    let denied = "every call that changes a machine is denied";
+    let is_said = |check: &str| said.iter().any(|finding| finding.check == check);
+    let mut findings = Vec::new();
+    if !is_said("configuration.secret")
+        && let Err((found, fix)) = secret::check(config)
+    {
+        findings.push(Finding::broken("zvm.login", found, denied).mended_by(fix));
+    }
+    let nobody = || Ok(holdpoint_zerto::Secret::new("none"));
+    let deadline = Instant::now() + PATIENCE;
+    let wrong = match settings_with(config, deadline, nobody) {
+        Ok(settings) => Zvm::new(settings).err().map(|error| error.to_string()),
+        Err(error) => Some(words(&error)),
+    };
+    let Some(found) = wrong.filter(|_| !is_said("configuration.authority")) else {
+        return findings;
+    };
+    let (check, fix) = if config.username.is_none() && config.login != LoginKind::ClientCredentials {
+        ("zvm.login", format!("set {}", config.named("username")))
+    } else if config.client_id.is_none() && config.login == LoginKind::ClientCredentials {
+        (
+            "zvm.login",
+            "set zerto.client_id to the client that was made in Keycloak".into(),
+        )
+    } else if let Some(path) = config
+        .ca_file
+        .as_ref()
+        .filter(|_| found.contains("CA file") || found.contains("ca_file"))
+    {
+        let fix = format!(
+            "put the ZVM's authority into {} as PEM, or set zerto.ca_file to the file that holds it",
+            path.display()
+        );
+        ("zvm.trust", fix)
+    } else {
+        ("zvm.reach", format!("correct {}", config.named("url")))
+    };
+    findings.push(Finding::broken(check, format!("{url}: {found}"), denied).mended_by(fix));
+    findings
 }
 
 /// Judges what was gathered.

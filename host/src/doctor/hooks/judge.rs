@@ -7,6 +7,7 @@ use holdpoint_setup::reading::{Drops, Level, Problem, State};
 
 use super::{Facts, Ours, beside, entry, matcher};
 use crate::doctor::finding::{Finding, Repair, Severity};
+use crate::doctor::reach;
 use crate::private;
 
 /// Judges what was gathered.
@@ -54,7 +55,7 @@ fn of_files(facts: &Facts) -> Vec<Finding> {
                     format!("{path} cannot be read ({why})"),
                     "whether the guard is armed cannot be told: the harness may read it, and turn hooks off by it",
                 )
-                .mended_by(format!("make {path} readable for this user")),
+                .mended_by(readable(&file.path)),
             ),
             State::Skipped(why) => findings.push(
                 Finding::new(
@@ -89,17 +90,17 @@ fn of_files(facts: &Facts) -> Vec<Finding> {
             findings.push(of_problem(&file.path, problem));
         }
     }
-    findings.extend(facts.writable.iter().map(|path| {
+    findings.extend(facts.writable.iter().map(|(path, is_managed)| {
         Finding::caution(
             "settings.private",
-            format!("{} may be written by others", path.display()),
+            format!(
+                "{} may be written by others{}",
+                path.display(),
+                than_root(*is_managed)
+            ),
             "they can take the hook out",
         )
-        .mended_by(format!("chmod go-w {}", path.display()))
-        .repaired_by(Repair::Mode {
-            path: path.clone(),
-            mode: private::mode(path).unwrap_or(0o600) & !0o022,
-        })
+        .fixed_by_mode(path, 0o022, *is_managed)
     }));
     findings.extend(facts.closed.iter().map(|(path, closed)| {
         let mode = if closed == path { "a+r" } else { "a+x" };
@@ -114,15 +115,36 @@ fn of_files(facts: &Facts) -> Vec<Finding> {
         )
         .mended_by(format!("chmod {mode} {}", closed.display()))
     }));
-    findings.extend(facts.open_folders.iter().map(|folder| {
-        Finding::caution(
+    findings.extend(facts.open_folders.iter().map(|(folder, is_managed)| {
+        let finding = Finding::caution(
             "settings.private",
-            format!("{} may be written by others", folder.display()),
+            format!("{} may be written by others{}", folder.display(), than_root(*is_managed)),
             "they can put other files in the place of those in it, and so take the hook out or change what it does",
         )
-        .mended_by(format!("chmod go-w {}", folder.display()))
+        .fixed_by_mode(folder, 0o022, *is_managed);
+        // Who shares a folder on purpose is asked first.
+        Finding { repair: None, ..finding }
     }));
     findings
+}
+
+/// Whoever examines the machine's files may be one of those who must not write them.
+const fn than_root(is_managed: bool) -> &'static str {
+    if is_managed { " than root" } else { "" }
+}
+
+/// What makes a settings file readable, by what keeps this user from reading it.
+fn readable(path: &Path) -> String {
+    let shown = path.display();
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() && path.extension().is_some_and(|extension| extension == "json") => {
+            format!("move the folder {shown} away")
+        }
+        Ok(found) if private::is_anothers(&found, false) => {
+            format!("as root: chown \"$(id -un)\" {shown}, or move it away")
+        }
+        _ => reach::remedy(path).unwrap_or_else(|| format!("make {shown} readable for this user")),
+    }
 }
 
 fn of_problem(path: &Path, problem: &Problem) -> Finding {
@@ -174,6 +196,11 @@ fn of_presence(facts: &Facts) -> Option<Finding> {
                         .any(|entry| entry.event == event && entry.ours().is_some())
             })
     };
+    // The entries may stand in what cannot be read, which was said.
+    let is_unread = |file: &holdpoint_setup::reading::File| matches!(file.state, State::Unreadable(_));
+    if facts.installation.files.iter().any(is_unread) {
+        return None;
+    }
     let is_there = |event| facts.entries.iter().any(|ours| ours.event == event);
     let missing: Vec<Event> = Event::ALL
         .into_iter()
@@ -219,21 +246,54 @@ fn of_twice(facts: &Facts) -> Option<Finding> {
     let [one, other, ..] = different.as_slice() else {
         return None;
     };
-    Some(
-        Finding::caution(
-            "hook.twice",
-            format!(
-                "both {} and {} have an entry, and not the same",
-                one.file.display(),
-                other.file.display()
-            ),
-            "a call that both match waits for two checkpoints in the place of one",
+    // The machine's is the one that nobody else can take out.
+    let (kept, other) = match (one.level.is_managed(), other.level.is_managed()) {
+        (false, true) => (other, one),
+        _ => (one, other),
+    };
+    let places = if kept.file == other.file {
+        format!(
+            "{} has two entries, and not the same: {} and {}",
+            kept.file.display(),
+            kept.at,
+            other.at
         )
-        .mended_by(format!(
-            "holdpoint init --uninstall, for {}",
+    } else {
+        format!(
+            "both {} and {} have an entry, and not the same",
+            kept.file.display(),
             other.file.display()
-        )),
-    )
+        )
+    };
+    let finding = Finding::caution(
+        "hook.twice",
+        places,
+        "a call that both match waits for two checkpoints in the place of one",
+    );
+    Some(finding.mended_by(without(kept, other)))
+}
+
+/// Takes one of two entries out, and leaves the one that is kept.
+fn without(kept: &Ours, other: &Ours) -> String {
+    let file = other.file.display();
+    let by_root = if other.level.is_managed() { ", as root" } else { "" };
+    if kept.file == other.file {
+        return format!(
+            "edit {file}{by_root}: take out one of the two, {} or {}",
+            kept.at, other.at
+        );
+    }
+    match other.level {
+        Level::User | Level::Project | Level::Local => format!(
+            "holdpoint init --uninstall --level {}, which leaves the entry in {}",
+            other.level.name(),
+            kept.file.display()
+        ),
+        Level::Managed | Level::DropIn => format!("edit {file}{by_root}: take out {}", other.at),
+        Level::Plugin | Level::ManagedPlugin => {
+            format!("disable the plugin of {file}, or take out {} there", other.at)
+        }
+    }
 }
 
 /// Who can take the hook out again.

@@ -9,6 +9,8 @@ mod unix {
     use std::os::unix::fs::MetadataExt as _;
     use std::path::Path;
 
+    use crate::private;
+
     /// Names in a folder with this bit can be changed by their owners only.
     const STICKY: u32 = 0o1000;
 
@@ -42,16 +44,11 @@ mod unix {
         };
         // A link's own mode says nothing; the folder that it lies in is looked at by itself.
         if link.is_symlink() {
-            return is_anothers(&link, only_root);
+            return private::is_anothers(&link, only_root);
         }
         let is_guarded_folder = link.is_dir() && link.mode() & STICKY != 0;
         let is_writable = link.mode() & 0o002 != 0 || (link.mode() & 0o020 != 0 && !is_own_group(&link));
-        is_anothers(&link, only_root) || (is_writable && !is_guarded_folder)
-    }
-
-    fn is_anothers(metadata: &Metadata, only_root: bool) -> bool {
-        let owner = metadata.uid();
-        owner != 0 && (only_root || owner != rustix::process::geteuid().as_raw())
+        private::is_anothers(&link, only_root) || (is_writable && !is_guarded_folder)
     }
 
     /// Many systems give each user a group of the same number, with nobody else in it.
