@@ -63,6 +63,7 @@ fn a_machines_installation_guards_a_user_who_wants_it_looser() {
     world.write_private("unknown", &before("mcp__nobody__knows", json!({})).to_string());
     let script = format!(
         "{PROGRAM} init --level managed --url {url} --username admin --secret-file {password} --ca-file {ca}\n\
+         {own}\n\
          echo \"== modes\"; stat -c %a /etc/holdpoint/config.toml /etc/claude-code/managed-settings.json\n\
          echo \"== settings\"; cat /etc/claude-code/managed-settings.json; echo; echo \"==\"\n\
          echo \"== change\"; {PROGRAM} hook --config /etc/holdpoint/config.toml < {change}; echo; echo \"==\"\n\
@@ -71,6 +72,7 @@ fn a_machines_installation_guards_a_user_who_wants_it_looser() {
          echo \"== doctor\"; {PROGRAM} doctor --json --config /etc/holdpoint/config.toml || true; echo \"==\"\n\
          {PROGRAM} init --uninstall --level managed\n\
          echo \"== left\"; ls /etc/claude-code | wc -l; echo \"==\"",
+        own = own_secret(&world),
         password = file("password"),
         ca = file("ca.pem"),
         change = file("change"),
@@ -109,6 +111,15 @@ fn a_machines_installation_guards_a_user_who_wants_it_looser() {
     assert_eq!(part(told, "left").trim(), "0", "{told}");
 }
 
+/// Gives root a secret of its own in place of one file for all: another user may not read root's.
+pub(crate) fn own_secret(world: &World) -> String {
+    let password = world.path("password").display().to_string();
+    format!(
+        "mkdir -p $HOME; cp {password} $HOME/zerto-secret; chmod 600 $HOME/zerto-secret; \
+         sed -i s,{password},~/zerto-secret, /etc/holdpoint/config.toml"
+    )
+}
+
 /// A user's home with a client that says this version.
 pub(crate) fn home(client: &str) -> World {
     let world = World::with_zvm("[[vpgs]]\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]");
@@ -124,8 +135,9 @@ pub(crate) fn home(client: &str) -> World {
 fn examined(world: &World, after: &str, variables: &str) -> Value {
     let script = format!(
         "{PROGRAM} init --level managed --url {url} --username admin --secret-file {password} --ca-file {ca} > /dev/null\n\
-         {after}\n\
+         {own}\n{after}\n\
          export PATH={path}:/usr/bin:/bin; {variables} {PROGRAM} doctor --json --offline || true",
+        own = own_secret(world),
         url = world.sim.as_ref().unwrap().url(),
         password = world.path("password").display(),
         ca = world.path("ca.pem").display(),
@@ -321,6 +333,7 @@ fn a_policy_store_that_only_root_can_enter_is_found_by_root_and_by_others() {
     let script = format!(
         "cp {ca} /etc/ca.pem; chmod 644 /etc/ca.pem; mkdir -m 777 /var/lib/nobody\n\
          {PROGRAM} init --level managed --url {url} --username admin --secret-file {password} --ca-file /etc/ca.pem\n\
+         {own}; cp {password} /var/lib/nobody/zerto-secret; chown 65534 /var/lib/nobody/zerto-secret\n\
          echo \"== config\"; cat /etc/holdpoint/config.toml; echo \"==\"\n\
          as_nobody() {{ cd /; HOME=/var/lib/nobody setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"; }}\n\
          mkdir -p /var/lib/holdpoint/policies; chmod 755 /var/lib/holdpoint/policies\n\
@@ -332,6 +345,7 @@ fn a_policy_store_that_only_root_can_enter_is_found_by_root_and_by_others() {
          chmod 750 /etc/holdpoint\n\
          echo \"== config root\"; {PROGRAM} doctor --json --offline || true; echo \"==\"\n\
          echo \"== config user\"; as_nobody {PROGRAM} doctor --json --offline || true; echo \"==\"",
+        own = own_secret(&world),
         ca = world.path("ca.pem").display(),
         password = world.path("password").display(),
         url = world.sim.as_ref().unwrap().url(),

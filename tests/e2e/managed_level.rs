@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::managed::{PROGRAM, bad, home, part, with_an_empty_etc};
+use crate::managed::{PROGRAM, bad, home, own_secret, part, with_an_empty_etc};
 use crate::support::World;
 
 /// Settings with a gate.
@@ -17,7 +17,8 @@ fn gate() -> Value {
 /// Puts a machine's installation there.
 fn installed(world: &World) -> String {
     format!(
-        "{PROGRAM} init --level managed --url {url} --username admin --secret-file {password} --ca-file /etc/ca.pem > /dev/null",
+        "{PROGRAM} init --level managed --url {url} --username admin --secret-file {password} --ca-file /etc/ca.pem > /dev/null; {own}",
+        own = own_secret(world),
         url = world.sim.as_ref().unwrap().url(),
         password = world.path("password").display(),
     )
