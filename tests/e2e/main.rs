@@ -64,6 +64,8 @@ mod managed;
 #[cfg(target_os = "linux")]
 mod managed_level;
 mod oddities;
+#[cfg(target_os = "linux")]
+mod operator;
 mod panics;
 #[cfg(target_os = "linux")]
 mod plain_files;
