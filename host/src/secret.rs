@@ -138,14 +138,25 @@ fn file_fix(path: &Path) -> String {
     }
 }
 
+/// A program that is not there. What a configuration names so may be the secret itself, and is not shown.
+fn shown<'a>(key: &str, program: &'a str) -> &'a str {
+    match key {
+        "zerto.secret_command" => "the program",
+        _ => program,
+    }
+}
+
 fn check_program(key: &str, command: &[String]) -> Result<(), (String, String)> {
     let program = command.first().map(String::as_str).unwrap_or_default();
     let problem = |what: String, fix: String| Err((format!("{program}, which {key} starts, {what}"), fix));
     match std::fs::metadata(program) {
-        Err(cause) => problem(
-            format!("is not there ({cause})"),
-            format!("install {program}, or correct {key}"),
-        ),
+        Err(cause) => {
+            let named = shown(key, program);
+            Err((
+                format!("{named}, which {key} starts, is not there ({cause})"),
+                format!("install {named}, or write its whole path into {key}"),
+            ))
+        }
         Ok(found) if !found.is_file() || !private::is_executable(&found) => problem(
             "is not a program that can be started".into(),
             format!("chmod a+x {program}, or correct {key}"),
@@ -198,12 +209,7 @@ fn from_program(key: &str, command: &[String], deadline: Instant) -> Result<Secr
         ))
     };
     let metadata = std::fs::metadata(program).map_err(|cause| {
-        // Not the text of a configuration where no such program is: it may be the secret itself.
-        let named = if key == "zerto.secret_command" {
-            "the program"
-        } else {
-            program.as_str()
-        };
+        let named = shown(key, program);
         Error::Unauthorized(format!(
             "{named}, which {key} starts, is not there ({cause}); put its whole path there, and run it by hand, as this \
              user"

@@ -79,8 +79,8 @@ fn a_configuration_behind_a_link_that_leads_nowhere_denies() {
     assert_denies(&unnamed(&world, &read_only()), "leads nowhere");
 }
 
-#[test]
 #[ignore = "needs root"]
+#[test]
 fn a_machines_configuration_behind_a_link_that_leads_nowhere_denies() {
     let world = World::without_zvm();
     world.write_private("call", &read_only().to_string());

@@ -308,6 +308,7 @@ fn what_the_server_does_not_enforce_is_not_believed() {
         assert_eq!(outcome.decision(), "ask", "{tool} {input}: {outcome:?}");
     }
     assert_eq!(inserts(&world), 0);
+    world.configure("[policy.servers.aap-mcp.scopes]\nid = '1'\n");
     for (tool, input) in [
         (
             "mcp__aap-mcp__inventories_ad_hoc_commands_create",

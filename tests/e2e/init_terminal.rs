@@ -121,6 +121,7 @@ fn the_originals_entry_is_taken_out_where_a_human_says_so() {
     assert_eq!(call("mcp__tickets__other").decision(), "ask");
 }
 
+#[ignore = "needs script"]
 #[test]
 fn the_asqav_packages_own_hook_is_taken_out_where_a_human_says_so() {
     let user = User::new();
@@ -135,9 +136,7 @@ fn the_asqav_packages_own_hook_is_taken_out_where_a_human_says_so() {
         "--level user --url {} --username admin --secret-file {secret} --ca-file {ca} --receipts gate --signer asqav",
         user.url()
     );
-    let Some(outcome) = at_a_terminal(&user, &options, "1\n1\n") else {
-        return;
-    };
+    let outcome = at_a_terminal(&user, &options, "1\n1\n");
     let settings = fs::read_to_string(user.settings_path()).unwrap();
     assert!(
         !settings.contains("asqav hook") && settings.contains("opus"),

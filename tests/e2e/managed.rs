@@ -331,7 +331,7 @@ fn the_machines_deadline_counts_before_a_users_file_is_read() {
 fn a_policy_store_that_only_root_can_enter_is_found_by_root_and_by_others() {
     let world = World::with_zvm("[[vpgs]]\ninstant = true\nvms = [{ name = 'jp-ubuntu' }]");
     let script = format!(
-        "cp {ca} /etc/ca.pem; chmod 644 /etc/ca.pem; mkdir -m 777 /var/lib/nobody\n\
+        "cp {ca} /etc/ca.pem; chmod 644 /etc/ca.pem; mkdir /var/lib/nobody; chown 65534 /var/lib/nobody\n\
          {PROGRAM} init --level managed --url {url} --username admin --secret-file {password} --ca-file /etc/ca.pem\n\
          {own}; cp {password} /var/lib/nobody/zerto-secret; chown 65534 /var/lib/nobody/zerto-secret\n\
          echo \"== config\"; cat /etc/holdpoint/config.toml; echo \"==\"\n\

@@ -172,6 +172,7 @@ fn a_policy_store_that_others_may_write_is_fixed_by_its_mode() {
     assert!(fix(finding).starts_with("chmod go-w "), "{finding:#}");
 }
 
+#[ignore = "needs root"]
 #[test]
 fn files_of_the_machine_that_a_user_owns_are_found_and_its_configuration_is_refused() {
     let world = home("2.1.332");
@@ -193,9 +194,7 @@ fn files_of_the_machine_that_a_user_owns_are_found_and_its_configuration_is_refu
         own = own_secret(&world),
         event = world.path("event").display(),
     );
-    let Some(outcome) = with_an_empty_etc(&world, &script) else {
-        return;
-    };
+    let outcome = with_an_empty_etc(&world, &script);
     for name in ["root", "user"] {
         let report: Value = serde_json::from_str(part(&outcome.stdout, name))
             .unwrap_or_else(|_| panic!("{name}: {outcome:?}"));
