@@ -50,7 +50,8 @@ fn a_call_that_ran_elsewhere_is_of_both_machines_and_restores_neither_untouched_
 
 #[test]
 fn local_faults_of_the_zvm_are_found_offline_and_online_with_their_cause() {
-    let cases: [(fn(&Installed), &str, &str); 5] = [
+    type Case = (fn(&Installed), &'static str, &'static str);
+    let cases: [Case; 5] = [
         (
             |installed| fs::remove_file(installed.world.path("password")).unwrap(),
             "zvm.login",
