@@ -6,6 +6,7 @@ mod init;
 mod policy;
 mod receipts;
 mod replay;
+mod session;
 mod shell;
 mod trial;
 mod when;
@@ -20,7 +21,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use holdpoint_session::verbs::{Options, Verb};
 
 use crate::exit::ExitCode;
-use crate::{credentials, hook, post_decision, session};
+use crate::{credentials, hook, post_decision};
 use configuration::configured;
 
 /// A hold point for AI agents: a tool call that would change a machine waits until Zerto has a tagged checkpoint of it.

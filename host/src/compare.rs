@@ -10,10 +10,12 @@ use holdpoint_artifact::Digest;
 use holdpoint_receipts::{Arguments, Body, Deviation, DeviationKind};
 
 use crate::config::{Config, Mode};
-use crate::doctor::own;
 use crate::event::{Call, Ended};
 use crate::explain;
 use crate::history::{self, coverage};
+use crate::log::Log;
+use crate::receipts;
+use crate::self_test_calls;
 use crate::text::clean_line;
 
 /// The longest name of a machine, in characters, and the most machines of a side.
@@ -35,7 +37,7 @@ struct Decided {
 
 /// How the call that ended differs from what was decided on; none where it does not, or where that cannot be told.
 pub fn compare(config: &Config, ended: &Ended<'_>) -> Option<Deviation> {
-    let is_own = ended.session_id == own::SESSION;
+    let is_own = ended.session_id == self_test_calls::SESSION;
     if ended.call_id.is_empty() || is_own {
         return None;
     }
@@ -101,7 +103,7 @@ fn cut(tool: &str) -> &str {
 /// Whether a decision of this call would be found if there had been one. Where receipts are kept there would be one of it,
 /// too; without them, only a log that has another decision of the session shows that decisions of it were written there.
 fn would_be_known(config: &Config, ended: &Ended<'_>) -> bool {
-    let log = config.log.open().ok();
+    let log = Log::of(&config.log).ok();
     let coverage = log.and_then(|log| coverage::of(&log, &ended.session_id).ok());
     coverage.is_some_and(|coverage| {
         coverage.whole && (coverage.knows_session || config.receipts.mode != Mode::Off)
@@ -110,7 +112,7 @@ fn would_be_known(config: &Config, ended: &Ended<'_>) -> bool {
 
 /// The decisions of a call, the last one first. None where the log cannot be read.
 fn decisions(config: &Config, ended: &Ended<'_>) -> Option<Vec<Decided>> {
-    let log = config.log.open().ok()?;
+    let log = Log::of(&config.log).ok()?;
     let logged = history::of_call(&log, &ended.session_id, &ended.call_id).ok()?;
     let mut decisions: Vec<_> = logged
         .iter()
@@ -133,7 +135,7 @@ fn decisions(config: &Config, ended: &Ended<'_>) -> Option<Vec<Decided>> {
 /// The decision's receipt.
 fn on_record(config: &Config, ended: &Ended<'_>) -> Option<Decided> {
     let name = |text: &str| Some(clean_line(text, 400)).filter(|text| !text.is_empty());
-    let log = config.receipts.log().ok()?;
+    let log = receipts::log(&config.receipts).ok()?;
     let session = name(&ended.session_id);
     let receipt = log
         .decision_of(session.as_deref(), &name(&ended.call_id)?)

@@ -181,6 +181,15 @@ pub(crate) fn home_by_database() -> io::Result<PathBuf> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
+/// Makes a directory for its owner alone, where there is none.
+pub(crate) fn create_folder(directory: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
 /// Makes a file that was not there, for its owner only or, if it is public, for everybody to read.
 #[cfg(unix)]
 pub(crate) fn create(path: &Path, public: bool) -> io::Result<File> {

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use holdpoint_receipts::{
-    Appended, Arguments, Body, Checkpoint, Decision, Deviation, Environment, Event, Machine, Manner,
+    Appended, Arguments, Body, Checkpoint, Decision, Deviation, Environment, Event, Log, Machine, Manner,
     Observation, Outcome, Policy, Results, Stance, Verdict,
 };
 
 use crate::config::{Config, ConfigError, Mode, Receipts};
+use crate::decision::Decided;
 use crate::event::{Call, Ended, How};
 use crate::harness::claude_code;
 use crate::log::Entry;
@@ -15,7 +16,7 @@ use crate::origin;
 use crate::policy::Identity;
 use crate::text::clean_line;
 use crate::verdict::{Fault, FaultKind};
-use crate::{runtime, signer, watchdog};
+use crate::{runtime, signer, verdict, watchdog};
 
 /// How long others are waited for where only the receipt is at stake.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
@@ -24,42 +25,66 @@ const LONGEST_NAME: usize = 400;
 /// The longest reason, in characters.
 const LONGEST_REASON: usize = 2_000;
 
-/// Writes a decision's receipt. The entry gets its number, or why there is none.
+/// The receipts that the configuration wants written.
 ///
 /// # Errors
 ///
-/// In gate mode: a fault in the place of a verdict that would let the call run, where the receipt is not on the disk.
+/// Where nothing is configured and there is no home directory.
+pub fn log(config: &Receipts) -> Result<Log, ConfigError> {
+    Ok(Log {
+        directory: config.directory()?,
+        key: config.key()?,
+        largest_segment: config.segment_bytes(),
+        host: env!("CARGO_PKG_VERSION").into(),
+    })
+}
+
+/// What came of writing a decision's receipt.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// Its number and digest, or why there is none; none where receipts are off.
+    pub note: Option<String>,
+    /// In gate mode: the fault that takes the place of a decision that would let the call run, where the receipt is not on
+    /// the disk.
+    pub instead: Option<Fault>,
+}
+
+/// Writes a decision's receipt, with what the remote signer said.
 pub fn decided(
     config: &Result<Config, ConfigError>,
     call: &Call<'_>,
-    entry: &mut Entry,
+    environment: &Environment,
+    decided: &Decided,
+    signer: Option<&str>,
     deadline: Instant,
-) -> Result<(), Fault> {
+) -> Written {
     let Some((settings, mode)) = wanted(config) else {
-        return Ok(());
+        return Written::default();
     };
     let tool = name(&call.tool);
     let arguments = Arguments::of(&tool, call.arguments, settings.arguments);
     let body = Body::Decision(
         holdpoint_receipts::Call {
             harness: call.origin.harness.clone(),
-            environment: entry.environment.clone(),
+            environment: environment.clone(),
             ..called(&call.session_id, &call.call_id, tool, arguments)
         },
-        decision(entry, call.permission_mode.as_deref()),
+        decision(decided, signer, call.permission_mode.as_deref()),
     );
     match append(settings, &body, before_a_call(mode, config, deadline)) {
-        Ok(appended) => {
-            entry.receipt = Some(in_words(&appended));
-            Ok(())
-        }
+        Ok(appended) => Written {
+            note: Some(in_words(&appended)),
+            instead: None,
+        },
         Err(cause) => {
-            entry.receipt = Some(format!("none: {cause}"));
-            if mode == Mode::Gate && entry.verdict != Verdict::Deny.word() {
+            let fault = || {
                 let cause = format!("no receipt could be written, and receipts.mode is \"gate\": {cause}");
-                return Err(Fault::new(FaultKind::Receipt, cause));
+                Fault::new(FaultKind::Receipt, cause)
+            };
+            Written {
+                note: Some(format!("none: {cause}")),
+                instead: (mode == Mode::Gate && !decided.is_deny()).then(fault),
             }
-            Ok(())
         }
     }
 }
@@ -157,7 +182,7 @@ fn observe(
     };
     // Where it cannot be found, the call's id still joins the two.
     let decision = call.id.as_deref().and_then(|id| {
-        let log = settings.log().ok()?;
+        let log = log(settings).ok()?;
         log.decision_of(call.session.as_deref(), id).ok().flatten()
     });
     let observation = Observation {
@@ -207,7 +232,7 @@ fn before_a_call(mode: Mode, config: &Result<Config, ConfigError>, deadline: Ins
 }
 
 fn append(settings: &Receipts, body: &Body, manner: Manner) -> Result<Appended, String> {
-    let log = settings.log().map_err(|error| error.to_string())?;
+    let log = log(settings).map_err(|error| error.to_string())?;
     log.append(body, manner).map_err(|error| error.to_string())
 }
 
@@ -240,8 +265,8 @@ fn called(session: &str, id: &str, tool: String, arguments: Arguments) -> holdpo
     }
 }
 
-fn decision(entry: &Entry, permission_mode: Option<&str>) -> Decision {
-    let record = &entry.record;
+fn decision(decided: &Decided, signer: Option<&str>, permission_mode: Option<&str>) -> Decision {
+    let record = &decided.record;
     let machines = record.machines.iter().map(|machine| Machine {
         name: machine.name.clone(),
         vm: machine.vm.clone(),
@@ -254,26 +279,24 @@ fn decision(entry: &Entry, permission_mode: Option<&str>) -> Decision {
         tag: record.tag.clone(),
         time: seen.time.clone(),
     });
+    let reason = |text: &str| clean_line(text, LONGEST_REASON);
     Decision {
-        verdict: match entry.verdict {
-            word if word == Verdict::Pass.word() => Verdict::Pass,
-            word if word == Verdict::Ask.word() => Verdict::Ask,
-            _ => Verdict::Deny,
+        verdict: match decided.verdict {
+            verdict::Verdict::Pass(_) => Verdict::Pass,
+            verdict::Verdict::Ask(_) => Verdict::Ask,
+            verdict::Verdict::Deny(_) => Verdict::Deny,
         },
         stance: Stance::Closed,
-        fault: entry.fault.map(str::to_owned),
-        why: entry.why.as_deref().map(|why| clean_line(why, LONGEST_REASON)),
+        fault: decided.fault.as_ref().map(|fault| fault.kind.word().to_owned()),
+        why: decided.why().map(reason),
         permission_mode: permission_mode.map(name),
-        policy: entry.policy.as_ref().map(policy),
+        policy: decided.policy.as_ref().map(policy),
         targets: record.targets.clone(),
         machines: machines.collect(),
         checkpoints: checkpoints.collect(),
         troubles: record.troubles.clone(),
         zvm: record.zvm.clone(),
-        signer: entry
-            .signer
-            .as_deref()
-            .map(|signer| clean_line(signer, LONGEST_REASON)),
+        signer: signer.map(reason),
     }
 }
 

@@ -11,7 +11,7 @@ use holdpoint_store::child::{self, ChildError};
 use holdpoint_zerto::Secret;
 use zeroize::Zeroizing;
 
-use crate::runtime::capabilities::Error;
+use crate::runtime::capabilities::{Error, in_words};
 use crate::{config, private};
 
 /// How long a program has to tell the secret, where the deadline is not before: a human may have to unlock something.
@@ -120,7 +120,7 @@ pub(crate) fn check(config: &config::Zerto) -> Result<(), (String, String)> {
 fn text_of(error: Error) -> String {
     match error {
         Error::Unauthorized(text) => text,
-        other => crate::zerto::words(&other),
+        other => in_words(&other),
     }
 }
 

@@ -1,16 +1,20 @@
-//! The session tally in the host: what the hook makes of an event, what a policy is told, and the commands.
-
-use std::io::{self, Read as _, Write as _};
+//! The session tally in the host: what the hook makes of an event, and what a policy is told.
 
 use holdpoint_common::way;
-use holdpoint_session::verbs::{self, Options, Verb};
-use holdpoint_session::{Payload, Scope};
+use holdpoint_session::{Payload, Scope, Store, Tools};
 
-use crate::config::{self, Config, ConfigError};
-use crate::exit::ExitCode;
-use crate::harness::stdin::LARGEST_EVENT;
+use crate::config::{self, ConfigError};
 use crate::runtime::capabilities::Tally;
 use crate::verdict::{Fault, FaultKind};
+
+/// Where tallies lie.
+///
+/// # Errors
+///
+/// Where nothing is configured and there is no home directory.
+pub fn store(config: &config::Session) -> Result<Store, ConfigError> {
+    Ok(Store::at(&config.directory()?).sweeping())
+}
 
 /// Does to the tally what an event asks for, and says what the model is told of that, if anything.
 ///
@@ -24,9 +28,11 @@ pub fn observe(config: &config::Config, event: &[u8]) -> Result<Option<String>, 
         return Ok(None);
     }
     // A power cut must not set the count back where decisions rest on it.
-    let store = config.store().map_err(fault)?.durable(durable);
-    let observed =
-        holdpoint_session::observe(&store, &Payload::read(event), &config.tools()).map_err(fault)?;
+    let store = store(config).map_err(fault)?.durable(durable);
+    let tools = config
+        .tools()
+        .map_or_else(Tools::default, |tools| Tools::new(tools.to_vec()));
+    let observed = holdpoint_session::observe(&store, &Payload::read(event), &tools).map_err(fault)?;
     Ok(observed.note().filter(|_| config.tell()))
 }
 
@@ -55,9 +61,9 @@ impl Session {
         let Some(scope) = scope.filter(|_| self.config.enabled()) else {
             return Ok(None);
         };
-        let tally = self.config.store().map_err(fault)?.read(&scope).map_err(fault)?;
+        let tally = store(&self.config).map_err(fault)?.read(&scope).map_err(fault)?;
         // A link that leads nowhere is not a session without failures.
-        if let (None, Some(link)) = (&tally, way::dangling(&self.config.folder().map_err(fault)?)) {
+        if let (None, Some(link)) = (&tally, way::dangling(&self.config.directory().map_err(fault)?)) {
             let cause = format!(
                 "the session tally cannot be read (the link {} leads nowhere)",
                 link.display()
@@ -73,47 +79,4 @@ impl Session {
 
 fn fault(error: impl ToString) -> Fault {
     Fault::new(FaultKind::Session, error.to_string())
-}
-
-/// Runs one of the original helper's verbs: an event from standard input, a line to standard output, and 0 whatever
-/// happens.
-pub fn run(verb: Verb, options: &Options) -> ExitCode {
-    let mut event = Vec::new();
-    // What is longer than any event is cut, and so no event.
-    let read = io::stdin()
-        .lock()
-        .take(LARGEST_EVENT as u64)
-        .read_to_end(&mut event);
-    if read.is_err() {
-        event.clear();
-    }
-    let line = verbs::run(verb, options, |name| std::env::var_os(name), &event);
-    // Nobody is there to be told that nobody reads.
-    let _ = writeln!(io::stdout(), "{line}");
-    ExitCode::OK
-}
-
-/// Shows a person what is on record, as text or as JSON.
-pub fn show(config: Result<Config, ConfigError>, json: bool) -> ExitCode {
-    let overview = config
-        .map_err(|error| error.to_string())
-        .and_then(|config| config.session.store().map_err(|error| error.to_string()))
-        .and_then(|store| store.overview().map_err(|error| error.to_string()));
-    let text = overview.and_then(|overview| {
-        if json {
-            let text = serde_json::to_string_pretty(&overview).map_err(|error| error.to_string())?;
-            return Ok(format!("{text}\n"));
-        }
-        Ok(overview.to_string())
-    });
-    match text {
-        Ok(text) => {
-            let _ = io::stdout().write_all(text.as_bytes());
-            ExitCode::OK
-        }
-        Err(cause) => {
-            let _ = writeln!(io::stderr(), "holdpoint: {cause}");
-            ExitCode::FAILED
-        }
-    }
 }

@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 use holdpoint_receipts::remote::{Account, Action, Decision, Error, Gated, Observation, Service, Signed};
 
 use crate::config::{Config, ConfigError, Mode, Receipts, Signer};
-use crate::doctor::own;
+use crate::decision::Decided;
 use crate::event::{Call, Ended};
-use crate::log::Entry;
 use crate::text::clean_line;
 use crate::verdict::{Fault, FaultKind, Verdict};
-use crate::watchdog;
+use crate::{self_test_calls, watchdog};
 
 /// The keys that the service published, beside the receipts.
 const KEYS: &str = "asqav-keys.json";
@@ -27,28 +26,32 @@ const LONGEST_NAME: usize = 80;
 /// What is said of a call of doctor's self-test.
 const SELF_TEST: &str = "none: a call of doctor's self-test";
 
-/// Asks the service for a decision receipt. The entry gets its name, or why there is none. Answers with the deny that takes
-/// the verdict's place where, in gate mode, the service decided anything but `allow`.
-///
-/// # Errors
-///
-/// In gate mode: a fault in the place of a verdict that would let the call run, where there is no receipt that counts.
+/// What came of asking the service about a decision.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// The name of its receipt, or why there is none; none where there is no remote signer.
+    pub note: Option<String>,
+    /// In gate mode: the deny that takes the decision's place where the service decided anything but `allow`, or the fault
+    /// where there is no receipt that counts.
+    pub instead: Option<Result<Verdict, Fault>>,
+}
+
+/// Asks the service for a receipt of the decision.
 pub fn decided(
     config: &Result<Config, ConfigError>,
     call: &Call<'_>,
-    entry: &mut Entry,
+    decided: &Decided,
     deadline: Instant,
-) -> Result<Option<Verdict>, Fault> {
-    let Ok(config) = config else {
-        return Ok(None);
+) -> Asked {
+    let Some(config) = config.as_ref().ok().filter(|config| is_wanted(&config.receipts)) else {
+        return Asked::default();
     };
     let settings = &config.receipts;
-    if !is_wanted(settings) {
-        return Ok(None);
-    }
-    if own::is_call(&call.session_id, &call.call_id) {
-        entry.signer = Some(SELF_TEST.to_owned());
-        return Ok(None);
+    if self_test_calls::is_call(&call.session_id, &call.call_id) {
+        return Asked {
+            note: Some(SELF_TEST.to_owned()),
+            instead: None,
+        };
     }
     let until = deadline
         .checked_sub(watchdog::grace(config.deadline()))
@@ -59,35 +62,34 @@ pub fn decided(
         session_id: &call.session_id,
         call_id: &call.call_id,
     };
-    let is_denied = entry.verdict == holdpoint_receipts::Verdict::Deny.word();
-    let is_gated = settings.mode == Mode::Gate && !is_denied;
+    let is_gated = settings.mode == Mode::Gate && !decided.is_deny();
     let answer = service(settings).and_then(|service| {
-        let request = request(entry, &action, service.account().agent_id())?;
+        let request = request(decided, &action, service.account().agent_id())?;
         match is_gated {
             true => service.gate(&request, until),
             false => service.record(&request, until).map(Gated::Allowed),
         }
     });
-    match answer {
+    let (note, instead) = match answer {
         Ok(Gated::Allowed(signed)) => {
-            let expected = if is_denied { "deny" } else { "allow" };
-            entry.signer = Some(kept(settings, &signed, expected, until));
-            Ok(None)
+            let expected = if decided.is_deny() { "deny" } else { "allow" };
+            (kept(settings, &signed, expected, until), None)
         }
         Ok(Gated::Refused(signed)) => {
-            entry.signer = Some(kept(settings, &signed, "allow", until));
-            Ok(Some(Verdict::Deny(refusal(&signed))))
+            let denied = Verdict::Deny(refusal(&signed));
+            (kept(settings, &signed, "allow", until), Some(Ok(denied)))
         }
         Err(cause) => {
-            entry.signer = Some(format!("none: {cause}"));
-            match is_gated {
-                true => Err(Fault::new(
-                    FaultKind::Receipt,
-                    format!("receipts.mode is \"gate\" and receipts.signer \"asqav\": {cause}"),
-                )),
-                false => Ok(None),
-            }
+            let fault = || {
+                let cause = format!("receipts.mode is \"gate\" and receipts.signer \"asqav\": {cause}");
+                Err(Fault::new(FaultKind::Receipt, cause))
+            };
+            (format!("none: {cause}"), is_gated.then(fault))
         }
+    };
+    Asked {
+        note: Some(note),
+        instead,
     }
 }
 
@@ -97,7 +99,7 @@ pub fn decided(
 ///
 /// Why there is no receipt of the service's.
 pub fn observed(settings: &Receipts, ended: &Ended<'_>) -> Result<(), Error> {
-    if !is_wanted(settings) || own::is_call(&ended.session_id, &ended.call_id) {
+    if !is_wanted(settings) || self_test_calls::is_call(&ended.session_id, &ended.call_id) {
         return Ok(());
     }
     let action = Action {
@@ -129,13 +131,12 @@ fn is_wanted(settings: &Receipts) -> bool {
 }
 
 /// What is sent: the verdict as it stands, in the service's terms.
-fn request(entry: &Entry, action: &Action<'_>, agent: &str) -> Result<Decision, Error> {
-    use holdpoint_receipts::Verdict::{Ask, Deny};
-    match (entry.verdict, entry.fault) {
-        (word, None) if word == Deny.word() => Decision::deny(action, agent, "policy"),
-        (word, Some(_)) if word == Deny.word() => Decision::deny(action, agent, "fault"),
-        (word, _) if word == Ask.word() => Decision::ask(action, agent),
-        _ => Decision::permit(action, agent),
+fn request(decided: &Decided, action: &Action<'_>, agent: &str) -> Result<Decision, Error> {
+    match (&decided.verdict, &decided.fault) {
+        (Verdict::Deny(_), None) => Decision::deny(action, agent, "policy"),
+        (Verdict::Deny(_), Some(_)) => Decision::deny(action, agent, "fault"),
+        (Verdict::Ask(_), _) => Decision::ask(action, agent),
+        (Verdict::Pass(_), _) => Decision::permit(action, agent),
     }
 }
 

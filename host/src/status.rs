@@ -8,10 +8,12 @@ use holdpoint_receipts::{Moment, is_tool};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::doctor::{self, Examination, Finding, Options, Severity, Starts, own};
+use crate::doctor::{self, Examination, Finding, Options, Severity, Starts};
 use crate::history::{Backwards, Decision};
 use crate::local::Local;
+use crate::log::Log;
 use crate::policy::load;
+use crate::self_test_calls;
 use crate::terminal::{Cell, Table, Terminal, Tone};
 use crate::text::clean_line;
 
@@ -113,7 +115,7 @@ impl Status {
         let Examination { findings, config, .. } = examination;
         let usable = config.as_ref().ok();
         let defaults = Config::default();
-        let log = usable.unwrap_or(&defaults).log.open().ok();
+        let log = Log::of(&usable.unwrap_or(&defaults).log).ok();
         let mut status = Self {
             armed: !findings.iter().any(|finding| finding.lets_past),
             version: env!("CARGO_PKG_VERSION"),
@@ -149,7 +151,7 @@ impl Status {
     /// Reads decisions back to a time, and as many as are shown.
     fn read(&mut self, decisions: &mut impl Iterator<Item = Decision>, since: u64, narrow: &Narrow) {
         let most = narrow.limit.unwrap_or(DECISIONS);
-        let real = decisions.filter(|decision| !own::decided(decision));
+        let real = decisions.filter(|decision| !self_test_calls::decided(decision));
         for decision in real {
             let at: Option<UtcTime> = decision.at.parse().ok();
             let is_of_the_day = at.is_some_and(|at| at.unix() >= since);
@@ -367,7 +369,11 @@ mod tests {
             let machine = if number % 2 == 0 { "web01" } else { "WEB01" };
             decision("2026-11-30T01:00:00.123Z", ("s", "c"), machine)
         });
-        let test = decision("2026-11-30T01:00:00Z", (own::SESSION, own::CALL), "web01");
+        let test = decision(
+            "2026-11-30T01:00:00Z",
+            (self_test_calls::SESSION, self_test_calls::CALL),
+            "web01",
+        );
         let early = decision("2026-11-29T23:59:59Z", ("s", "c"), "db01");
         let beyond = std::iter::repeat_with(|| panic!("it is not read to the beginning"));
         let mut all = late.chain([test, early]).chain(beyond);

@@ -16,7 +16,7 @@ use crate::environment;
 use crate::private;
 use crate::record::{Record, ZertoTimes};
 use crate::runtime::capabilities::{
-    Capabilities, CaptureResult, Checkpoint, Direction, Error, Tally, VmRow, VpgState,
+    Capabilities, CaptureResult, Checkpoint, Direction, Error, Tally, VmRow, VpgState, in_words,
 };
 use crate::secret;
 use crate::session::Session;
@@ -101,7 +101,7 @@ impl Zerto {
                 .map_err(from_zvm)
         });
         if let Err(error) = &answer {
-            self.record().trouble(&words(error));
+            self.record().trouble(&in_words(error));
         }
         self.record_times();
         answer
@@ -200,7 +200,7 @@ impl Capabilities for Zerto {
                     let shared_tag = (seen.tag != tag).then_some(seen.tag.as_str());
                     record.seen(&seen.vpg_identifier, &seen.identifier, &seen.time, shared_tag);
                 }
-                Err(error) => record.trouble(&words(error)),
+                Err(error) => record.trouble(&in_words(error)),
             }
         }
         drop(record);
@@ -371,17 +371,5 @@ fn from_zvm(error: zvm::Error) -> Error {
         zvm::Error::Unreachable(text) => Error::Unreachable(text),
         zvm::Error::TimedOut(text) => Error::TimedOut(text),
         zvm::Error::Malformed(text) => Error::Malformed(text),
-    }
-}
-
-/// An error in words.
-pub(crate) fn words(error: &Error) -> String {
-    match error {
-        Error::NotFound => "not found".into(),
-        Error::Refused(text) => format!("refused: {text}"),
-        Error::Unauthorized(text) => format!("unauthorized: {text}"),
-        Error::Unreachable(text) => format!("unreachable: {text}"),
-        Error::TimedOut(text) => format!("timed out: {text}"),
-        Error::Malformed(text) => format!("malformed answer: {text}"),
     }
 }

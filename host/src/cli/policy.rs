@@ -23,6 +23,7 @@ use serde::Serialize;
 use super::configuration::configured as configured_by;
 use crate::config::{ConfigError, Policy};
 use crate::exit::ExitCode;
+use crate::policy::trust;
 use crate::runtime;
 
 /// What a verb comes to: its errors say what to do.
@@ -335,7 +336,7 @@ fn inspection(file: &Path, config: &Policy) -> Result<Inspection, Box<dyn Error>
 
 /// Whom this host trusts: what its store has revoked counts, as it does where a policy is installed or loaded.
 fn trusted_here(config: &Policy) -> Result<Trust, Box<dyn Error>> {
-    let trust = config.trust()?;
+    let trust = trust(config)?;
     match config.store().map(|root| Store::open(&root)) {
         None | Some(Err(StoreError::NoStore(_))) => Ok(trust),
         Some(store) => Ok(store?.trust_of(&trust)?.into_owned()),

@@ -17,8 +17,9 @@ use holdpoint_receipts::{
 
 use super::configuration::configured as configured_by;
 use crate::config::{self, Mode, Receipts};
-use crate::doctor::own;
 use crate::exit::ExitCode;
+use crate::receipts;
+use crate::self_test_calls;
 use crate::terminal::Terminal;
 use crate::text::{clean, clean_line};
 
@@ -245,7 +246,7 @@ impl ReceiptsArguments {
     fn run(self) -> Done {
         let configured =
             || -> Result<Receipts, config::ConfigError> { Ok(configured_by(self.config.clone())?.receipts) };
-        let log = || -> Result<Log, Box<dyn Error>> { Ok(configured()?.log()?) };
+        let log = || -> Result<Log, Box<dyn Error>> { Ok(receipts::log(&configured()?)?) };
         let with = |path: Option<PathBuf>, archives: &[PathBuf]| -> Result<Source, Box<dyn Error>> {
             let path = match path {
                 Some(path) => path,
@@ -259,7 +260,7 @@ impl ReceiptsArguments {
                 let mut filter: Filter = which.into();
                 // The self-test's calls are not counted, so they are taken out before the newest are.
                 let limit = filter.limit.take();
-                let wants_tests = filter.session.as_deref() == Some(own::SESSION);
+                let wants_tests = filter.session.as_deref() == Some(self_test_calls::SESSION);
                 let calls = Calls::read(&with(place.from, &place.archive)?, &filter)?;
                 show::list(calls, wants_tests, limit, json)
             }
@@ -328,13 +329,13 @@ impl ReceiptsArguments {
             }
             Verb::Keygen => {
                 let settings = configured()?;
-                let log = settings.log()?;
+                let log = receipts::log(&settings)?;
                 let key = log.begin()?;
                 told_of(&log, &key, settings.mode)
             }
             Verb::ChangeKey => {
                 let settings = configured()?;
-                let log = settings.log()?;
+                let log = receipts::log(&settings)?;
                 let key = log.change_key(WAIT)?;
                 told_of(&log, &key, settings.mode)
             }

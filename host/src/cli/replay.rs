@@ -11,11 +11,11 @@ use serde_json::json;
 
 use super::policy::not_made;
 use super::trial::{failed, subject};
-use crate::bench::bench::Bench;
-use crate::bench::compare::Change;
-use crate::bench::replay::{Placed, ReplayError, Replayed, Summary, files, read, replay_all};
-use crate::bench::{report, transcript};
 use crate::exit::ExitCode;
+use crate::recording::change::Change;
+use crate::testkit::Runner;
+use crate::testkit::replay::{Placed, ReplayError, Replayed, Summary, files, read, replay_all};
+use crate::testkit::{report, transcript};
 use crate::text;
 
 /// What is replayed against what.
@@ -68,9 +68,9 @@ impl ReplayArguments {
     fn run(&self) -> Result<ExitCode, Box<dyn Error>> {
         let files = files(&self.records)?;
         let subject = subject(&self.policy, self.config.as_deref())?;
-        let bench = Bench::new(&subject)?;
+        let runner = Runner::new(&subject)?;
         let mut out = BufWriter::new(io::stdout().lock());
-        let summary = replay_all(&bench, &files, |replayed| {
+        let summary = replay_all(&runner, &files, |replayed| {
             if replayed.change == Change::Same {
                 return Ok(());
             }

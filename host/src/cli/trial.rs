@@ -10,11 +10,11 @@ use std::time::Instant;
 use clap::Args;
 
 use super::configuration::configured;
-use crate::bench::bench::Bench;
-use crate::bench::case::{self, Case, Golden};
-use crate::bench::report::Trial;
-use crate::bench::{self, Subject};
 use crate::exit::ExitCode;
+use crate::testkit::Runner;
+use crate::testkit::case::{self, Case, Golden};
+use crate::testkit::report::Trial;
+use crate::testkit::{self, Subject};
 
 /// What is tried, with what.
 #[derive(Debug, Args)]
@@ -81,9 +81,9 @@ impl TestArguments {
             return Err("no case's name holds the filter's text".into());
         }
         let subject = subject(&self.policy, self.config.as_deref())?;
-        let bench = Bench::new(&subject)?;
+        let runner = Runner::new(&subject)?;
         let mut golden = goldens(&cases)?;
-        let mut results = bench::each(&cases, |case| case.run(&bench, &golden[&case.file]));
+        let mut results = testkit::each(&cases, |case| case.run(&runner, &golden[&case.file]));
         if self.update {
             for (case, result) in cases
                 .iter()
@@ -91,9 +91,9 @@ impl TestArguments {
                 .filter(|(case, _)| case.is_golden())
             {
                 let golden = golden.entry(case.file.clone()).or_default();
-                golden.put(&case.name, &result.performance);
+                golden.put(&case.name, &result.outcome);
                 // What is written anew is as it should be; nothing else is.
-                *result = case.run(&bench, golden);
+                *result = case.run(&runner, golden);
             }
             update(&mut golden, &all, self.filter.is_none())?;
         }

@@ -90,7 +90,7 @@ fn folder(
 /// # Errors
 ///
 /// Where the path is relative, or this user has no home folder: what is wrong with it, after the key.
-pub(super) fn resolved(path: &Path) -> Result<PathBuf, String> {
+pub(crate) fn resolved(path: &Path) -> Result<PathBuf, String> {
     if path.is_absolute() {
         return Ok(path.to_owned());
     }

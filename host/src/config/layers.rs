@@ -264,7 +264,7 @@ fn without_value(message: &str) -> String {
 }
 
 /// Reads a TOML file as the same structure in JSON.
-pub(super) fn read_toml(path: &Path) -> Result<serde_json::Value, ConfigError> {
+pub(crate) fn read_toml(path: &Path) -> Result<serde_json::Value, ConfigError> {
     let text = read_private(path, limit::CATALOG)?;
     let table: Table = text.parse().map_err(|error| ConfigError::Invalid {
         path: path.to_owned(),
@@ -278,7 +278,7 @@ pub(super) fn read_toml(path: &Path) -> Result<serde_json::Value, ConfigError> {
 
 /// Reads a file that decides what the guard does: nobody but its owner may be able to write it, or to put another one in
 /// its place.
-pub(super) fn read_private(path: &Path, most: u64) -> Result<String, ConfigError> {
+pub(crate) fn read_private(path: &Path, most: u64) -> Result<String, ConfigError> {
     let unreadable = |cause| ConfigError::Unreadable {
         path: path.to_owned(),
         cause,

@@ -15,20 +15,20 @@ use std::time::Duration;
 
 use holdpoint_artifact::Digest;
 use holdpoint_common::way;
-use holdpoint_session::{Store, Tools};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::credentials;
-use crate::text;
-use crate::verdict::Verdict;
 
+pub(crate) use directories::resolved;
 pub use directories::{NoFolder, Unnamed};
 pub(crate) use directories::{
     cache as cache_directory, own_state as own_state_directory, places as custom_places,
 };
 pub use keys::reference;
-pub(crate) use layers::{Hidden, MACHINE_FILE, Sources, hidden, parse, state_variables};
+pub(crate) use layers::{
+    Hidden, MACHINE_FILE, Sources, hidden, parse, read_private, read_toml, state_variables,
+};
 pub use layers::{Places, load, load_watched};
 pub(crate) use legacy::Original;
 pub use receipts::{Mode, Receipts, Signer};
@@ -62,48 +62,50 @@ pub struct Config {
 }
 
 /// The policy, what it may use, and what it is told.
-///
-/// What is serialised of it are the settings that the policy gets, under these very names.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Policy {
     /// A policy in place of the shipped one: a component, compiled beforehand by `holdpoint-compile`.
-    #[serde(skip_serializing)]
     pub path: Option<PathBuf>,
-    #[serde(skip_serializing)]
     signature: SignatureRule,
-    #[serde(skip_serializing)]
     keys: BTreeMap<String, Key>,
-    #[serde(skip_serializing)]
     revoked: Vec<Digest>,
-    #[serde(skip_serializing)]
     require: Require,
-    #[serde(skip_serializing)]
     store: Option<PathBuf>,
-    #[serde(skip_serializing)]
     grants: Option<Vec<String>>,
-    #[serde(skip_serializing)]
     catalogs: Vec<PathBuf>,
+    unknown_tool: Option<Choice>,
+    control_plane: Option<Choice>,
+    domains: Vec<String>,
+    vcenter: Option<String>,
+    machines: BTreeMap<String, String>,
+    servers: BTreeMap<String, Server>,
+    allow_widening: Option<bool>,
+    session_ask_level: Option<u8>,
+    shadow: Option<String>,
+    shadow_share: Option<f64>,
+}
+
+/// The settings that a policy gets, under the names that they have in the configuration. What is not listed here stays with
+/// the host.
+#[derive(Debug, Serialize)]
+pub struct Settings<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown_tool: Option<Choice>,
     #[serde(skip_serializing_if = "Option::is_none")]
     control_plane: Option<Choice>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    domains: Vec<String>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    domains: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
-    vcenter: Option<String>,
+    vcenter: Option<&'a str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    machines: BTreeMap<String, String>,
+    machines: &'a BTreeMap<String, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    servers: BTreeMap<String, Server>,
+    servers: &'a BTreeMap<String, Server>,
     #[serde(skip_serializing_if = "Option::is_none")]
     allow_widening: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_ask_level: Option<u8>,
-    #[serde(skip_serializing)]
-    shadow: Option<String>,
-    #[serde(skip_serializing)]
-    shadow_share: Option<f64>,
 }
 
 /// One MCP server of the operator's.
@@ -306,8 +308,8 @@ impl Config {
         self.check_session()?;
         self.ask.check()?;
         for grant in self.policy.grants.iter().flatten() {
-            if !crate::runtime::CAPABILITIES.contains(&grant.as_str()) {
-                let known = crate::runtime::CAPABILITIES.join(", ");
+            if !CAPABILITIES.contains(&grant.as_str()) {
+                let known = CAPABILITIES.join(", ");
                 return Err(ConfigError::value(
                     "policy.grants",
                     format!("has no capability '{grant}'; there are: {known}"),
@@ -337,6 +339,9 @@ impl Config {
         }
     }
 }
+
+/// The capabilities that there are to be lent, by the names of the interfaces in `wit/`.
+pub const CAPABILITIES: [&str; 4] = ["deadline", "log", "session", "zerto"];
 
 /// The longest time for one decision unless configured, in seconds: below a hook timeout of 360.
 pub const DEFAULT_DEADLINE_SECONDS: f64 = 330.0;
@@ -378,43 +383,28 @@ impl Ask {
             None => Ok(()),
         }
     }
-
-    /// Turns an ask into a deny where nobody would answer it: a harness without a human waits for ever, refuses, or, in
-    /// some versions, goes on.
-    pub fn resolve(&self, verdict: Verdict, mode: Option<&str>) -> Verdict {
-        let applies = |listed: &String| listed == "*" || Some(listed.as_str()) == mode;
-        // What is added here must not be cut away.
-        let shorter = |reason: String| text::clean(&reason, text::LONGEST - 300);
-        match verdict {
-            Verdict::Ask(reason) if self.deny_in_modes.iter().any(applies) => Verdict::Deny(format!(
-                "{} A human would have to decide, and nobody is there to be asked in this permission mode, so the \
-                 call does not run. Tell the user.",
-                shorter(reason)
-            )),
-            Verdict::Ask(reason) => Verdict::Ask(asking(&shorter(reason))),
-            verdict => verdict,
-        }
-    }
-}
-
-/// A reason with the question that a human answers, and with what a model has to know where nobody was asked: a headless
-/// harness refuses the call and hands the reason to the model.
-fn asking(reason: &str) -> String {
-    const QUESTION: &str = "Allow it?";
-    let question = if reason.contains(QUESTION) {
-        ""
-    } else {
-        " Allow it?"
-    };
-    format!("{reason}{question} Where no human could answer, the call did not run: tell the user.")
 }
 
 impl Policy {
+    /// What of it a policy is told.
+    pub fn settings(&self) -> Settings<'_> {
+        Settings {
+            unknown_tool: self.unknown_tool,
+            control_plane: self.control_plane,
+            domains: &self.domains,
+            vcenter: self.vcenter.as_deref(),
+            machines: &self.machines,
+            servers: &self.servers,
+            allow_widening: self.allow_widening,
+            session_ask_level: self.session_ask_level,
+        }
+    }
+
     /// The capabilities that the policy is lent.
     pub fn grants(&self) -> Vec<String> {
         self.grants
             .clone()
-            .unwrap_or_else(|| crate::runtime::CAPABILITIES.map(str::to_owned).to_vec())
+            .unwrap_or_else(|| CAPABILITIES.map(str::to_owned).to_vec())
     }
 
     /// The operator's own catalogs.
@@ -438,25 +428,6 @@ impl Policy {
         });
         aliases.chain(servers).collect()
     }
-
-    /// The settings as the policy gets them: JSON text. Reads the operator's catalog files.
-    ///
-    /// # Errors
-    ///
-    /// Where a catalog file cannot be read, is open to others, or is no TOML.
-    pub fn settings_json(&self) -> Result<String, ConfigError> {
-        let mut settings =
-            serde_json::to_value(self).map_err(|error| ConfigError::value("policy", error.to_string()))?;
-        let catalogs: Vec<serde_json::Value> = self
-            .catalogs
-            .iter()
-            .map(|path| layers::read_toml(path))
-            .collect::<Result<_, _>>()?;
-        if !catalogs.is_empty() {
-            settings["catalogs"] = catalogs.into();
-        }
-        Ok(settings.to_string())
-    }
 }
 
 impl Session {
@@ -470,9 +441,9 @@ impl Session {
         self.tell.unwrap_or(true)
     }
 
-    /// Which tools' failures count.
-    pub fn tools(&self) -> Tools {
-        self.tools.clone().map_or_else(Tools::default, Tools::new)
+    /// The tools whose failures count, where they are configured.
+    pub fn tools(&self) -> Option<&[String]> {
+        self.tools.as_deref()
     }
 
     /// Where tallies lie.
@@ -480,16 +451,7 @@ impl Session {
     /// # Errors
     ///
     /// Where nothing is configured and there is no home directory.
-    pub fn store(&self) -> Result<Store, ConfigError> {
-        Ok(Store::at(&self.folder()?).sweeping())
-    }
-
-    /// Where tallies lie.
-    ///
-    /// # Errors
-    ///
-    /// As for [`store`](Self::store).
-    pub(crate) fn folder(&self) -> Result<PathBuf, ConfigError> {
+    pub fn directory(&self) -> Result<PathBuf, ConfigError> {
         match &self.directory {
             Some(directory) => Ok(directory.clone()),
             None => directories::state()
@@ -500,19 +462,6 @@ impl Session {
 }
 
 impl Log {
-    /// The log as it is written.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Log::path`].
-    pub fn open(&self) -> Result<crate::log::Log, ConfigError> {
-        Ok(crate::log::Log {
-            path: self.path()?,
-            largest_bytes: self.largest_bytes(),
-            keep: self.keep(),
-        })
-    }
-
     /// Where decisions are written.
     ///
     /// # Errors

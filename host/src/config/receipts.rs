@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use holdpoint_receipts::Log;
 use serde::Deserialize;
 
 use super::ConfigError;
@@ -87,18 +86,20 @@ impl Receipts {
             .map_err(|cause| cause.of_key("receipts.directory"))
     }
 
-    /// The log that they make.
+    /// The file of the key that signs them.
     ///
     /// # Errors
     ///
     /// As for [`directory`](Self::directory).
-    pub fn log(&self) -> Result<Log, ConfigError> {
-        let directory = self.directory()?;
-        Ok(Log {
-            key: self.key.clone().unwrap_or_else(|| directory.join("key.pem")),
-            directory,
-            largest_segment: self.segment_bytes.unwrap_or(16 * 1024 * 1024),
-            host: env!("CARGO_PKG_VERSION").into(),
-        })
+    pub fn key(&self) -> Result<PathBuf, ConfigError> {
+        match &self.key {
+            Some(key) => Ok(key.clone()),
+            None => self.directory().map(|directory| directory.join("key.pem")),
+        }
+    }
+
+    /// The size, in bytes, at which a new file of them is begun.
+    pub fn segment_bytes(&self) -> u64 {
+        self.segment_bytes.unwrap_or(16 * 1024 * 1024)
     }
 }

@@ -7,7 +7,6 @@ use holdpoint_artifact::Digest;
 use serde::Deserialize;
 
 use super::{ConfigError, Policy, directories, in_range};
-use crate::recording::{Files, Rules};
 
 /// Names of arguments that are redacted unless configured.
 const SECRETS: [&str; 9] = [
@@ -38,32 +37,39 @@ pub struct Record {
 }
 
 impl Record {
-    /// Where records lie, and how many.
+    /// Where records lie.
     ///
     /// # Errors
     ///
     /// Where nothing is configured and there is no home directory.
-    pub fn files(&self) -> Result<Files, ConfigError> {
-        let directory = match &self.directory {
-            Some(directory) => directory.clone(),
+    pub fn directory(&self) -> Result<PathBuf, ConfigError> {
+        match &self.directory {
+            Some(directory) => Ok(directory.clone()),
             None => directories::state()
                 .map(|directory| directory.join("records"))
-                .map_err(|cause| cause.of_key("record.directory"))?,
-        };
-        Ok(Files {
-            directory,
-            largest_bytes: self.largest_bytes.unwrap_or(100 * 1024 * 1024),
-            keep_days: self.keep_days.unwrap_or(14),
-        })
+                .map_err(|cause| cause.of_key("record.directory")),
+        }
     }
 
-    /// What is redacted.
-    pub fn rules(&self) -> Rules {
+    /// How much all records together may take, in bytes.
+    pub fn largest_bytes(&self) -> u64 {
+        self.largest_bytes.unwrap_or(100 * 1024 * 1024)
+    }
+
+    /// For how many days a record is kept.
+    pub fn keep_days(&self) -> u32 {
+        self.keep_days.unwrap_or(14)
+    }
+
+    /// Names of arguments whose values are redacted.
+    pub fn redacted_names(&self) -> Vec<String> {
         let secrets = || SECRETS.map(str::to_owned).to_vec();
-        Rules {
-            names: self.redact.clone().unwrap_or_else(secrets),
-            words: self.redact_words.clone(),
-        }
+        self.redact.clone().unwrap_or_else(secrets)
+    }
+
+    /// Words that are redacted wherever they stand.
+    pub fn redacted_words(&self) -> &[String] {
+        &self.redact_words
     }
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {

@@ -1,16 +1,13 @@
 //! Whom the configuration trusts to make policies, and where those are kept.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use holdpoint_artifact::{
-    PublicKey, Required, Signature, StoreRevocations, Trust, TrustedKey, UtcTime, Version,
-};
-use holdpoint_common::read::limit;
+use holdpoint_artifact::{Digest, Required, UtcTime, Version};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use super::layers::read_private;
-use super::{ConfigError, Policy, directories};
+use super::{Policy, directories};
 
 /// Whether a policy has to be signed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -44,11 +41,16 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Version>
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Key {
-    public: Option<String>,
-    public_file: Option<PathBuf>,
-    not_before: Option<UtcTime>,
-    not_after: Option<UtcTime>,
-    revoked: bool,
+    /// The key itself, PEM.
+    pub public: Option<String>,
+    /// Its file.
+    pub public_file: Option<PathBuf>,
+    /// From when on its signatures count.
+    pub not_before: Option<UtcTime>,
+    /// Until when they do.
+    pub not_after: Option<UtcTime>,
+    /// Whether none of them counts.
+    pub revoked: bool,
 }
 
 impl Policy {
@@ -57,26 +59,14 @@ impl Policy {
         self.signature
     }
 
-    /// Whom the host trusts. Reads the keys' files.
-    ///
-    /// # Errors
-    ///
-    /// Where a key cannot be read, is open to others, or is none.
-    pub fn trust(&self) -> Result<Trust, ConfigError> {
-        Ok(Trust {
-            signature: match self.signature {
-                SignatureRule::Required => Signature::Required,
-                SignatureRule::NotRequired => Signature::NotRequired,
-            },
-            keys: self
-                .keys
-                .iter()
-                .map(|(id, key)| key.trusted(id))
-                .collect::<Result<_, _>>()?,
-            revoked_policies: self.revoked.clone(),
-            stored: StoreRevocations::default(),
-            required: self.required(),
-        })
+    /// The keys that may sign policies, by the operator's names for them.
+    pub fn keys(&self) -> &BTreeMap<String, Key> {
+        &self.keys
+    }
+
+    /// The policies that are not taken, whoever signed them.
+    pub fn revoked(&self) -> &[Digest] {
+        &self.revoked
     }
 
     /// Which policy the host wants, whoever signed it.
@@ -100,32 +90,5 @@ impl Policy {
     pub fn store(&self) -> Option<PathBuf> {
         let configured = self.store.clone();
         configured.or_else(|| Some(directories::data().ok()?.join("policies")))
-    }
-}
-
-impl Key {
-    fn trusted(&self, id: &str) -> Result<TrustedKey, ConfigError> {
-        let name = format!("policy.keys.{id}");
-        let text = match (&self.public, &self.public_file) {
-            (Some(text), None) => text.clone(),
-            (None, Some(path)) => {
-                let path = directories::resolved(path)
-                    .map_err(|cause| ConfigError::value(&format!("{name}.public_file"), cause))?;
-                read_private(&path, limit::KEY)?
-            }
-            _ => {
-                let cause = "needs one of public (the key, PEM) and public_file (its file)";
-                return Err(ConfigError::value(&name, cause));
-            }
-        };
-        let public = PublicKey::from_pem(&text)
-            .map_err(|error| ConfigError::value(&name, format!("is no key that can be used: {error}")))?;
-        Ok(TrustedKey {
-            id: id.to_owned(),
-            public,
-            not_before: self.not_before,
-            not_after: self.not_after,
-            revoked: self.revoked,
-        })
     }
 }

@@ -7,6 +7,8 @@ use holdpoint_zerto::{Checkpoint, Direction, Error, VmRow, Zvm};
 
 use super::finding::Finding;
 use crate::config;
+use crate::question;
+use crate::runtime::capabilities::in_words;
 use crate::terminal::Progress;
 use crate::zerto::{by_hand, settings};
 
@@ -41,7 +43,7 @@ pub(super) fn run(config: &config::Config, vm: &str) -> Finding {
 
 fn capture(config: &config::Config, vm: &str) -> Result<Captured, String> {
     let deadline = Instant::now() + config.deadline();
-    let settings = settings(&config.zerto, deadline).map_err(|error| crate::zerto::words(&error))?;
+    let settings = settings(&config.zerto, deadline).map_err(|error| in_words(&error))?;
     let zvm = Zvm::new(by_hand(&config.zerto, settings)).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -60,7 +62,7 @@ async fn take(zvm: &Zvm, vm: &str) -> Result<Captured, String> {
     let rows = of_one_vm(rows)?;
     let vpgs: Vec<String> = rows.iter().map(|row| row.vpg_identifier.clone()).collect();
     // Our own word in the place of a session's, so that the journal tells what it was for.
-    let tag = format!("holdpoint doctor {} on {vm}", crate::hook::nonce());
+    let tag = format!("holdpoint doctor {} on {vm}", question::nonce());
     let begun = Instant::now();
     let outcomes = zvm.capture(&vpgs, &tag).await;
     let took = begun.elapsed();

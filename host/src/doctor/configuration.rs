@@ -9,6 +9,7 @@ use super::finding::{Finding, Repair};
 use super::hooks;
 use super::reach;
 use crate::config::{self, Config, ConfigError, Hidden, Places, SignatureRule, Unnamed};
+use crate::policy;
 use crate::private;
 
 /// The configuration and what is known of its files.
@@ -48,7 +49,10 @@ impl<'a> Facts<'a> {
             std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && is_open(&metadata))
         };
         Self {
-            settings: loaded.as_ref().ok().map(|config| config.policy.settings_json()),
+            settings: loaded
+                .as_ref()
+                .ok()
+                .map(|config| policy::settings(&config.policy)),
             readable: secret
                 .into_iter()
                 .filter(|path| open(path, private::readable_by_others))

@@ -8,6 +8,7 @@ use super::finding::{Finding, Severity};
 use super::reach;
 use crate::config::Config;
 use crate::private;
+use crate::{recording, session};
 
 /// Looks at each folder that counts, and judges it.
 pub(super) fn judge(config: &Config) -> Vec<Finding> {
@@ -16,7 +17,7 @@ pub(super) fn judge(config: &Config) -> Vec<Finding> {
         findings.extend(of_sessions(config));
     }
     if config.record.enabled
-        && let Ok(files) = config.record.files()
+        && let Ok(files) = recording::Files::of(&config.record)
         && let Some(why) = unusable(&files.directory)
     {
         findings.push(finding(
@@ -44,7 +45,7 @@ pub(super) fn judge(config: &Config) -> Vec<Finding> {
 }
 
 fn of_sessions(config: &Config) -> Option<Finding> {
-    let store = config.session.store().ok()?;
+    let store = session::store(&config.session).ok()?;
     let why = unusable(store.path()).or_else(|| Some(store.overview().err()?.to_string()))?;
     let (severity, matters) = if config.policy.asks_by_session() {
         (

@@ -11,13 +11,13 @@ use holdpoint_setup::reading::{Fires, Level};
 
 use super::finding::{Finding, Severity};
 use super::hooks;
-use super::own;
 use super::state::ago;
 use super::transcripts::{self, Call, Transcripts};
 use crate::config::Config;
 use crate::history::{Backwards, Decision, coverage};
 use crate::init;
 use crate::log::Log;
+use crate::self_test_calls;
 
 /// How far back calls are looked at, in seconds: as long as the harness keeps transcripts, unless it is told otherwise.
 const FAR_BACK: u64 = 30 * 24 * 60 * 60;
@@ -66,7 +66,7 @@ impl Facts {
             settled: hooks.gates().filter_map(|ours| modified(&ours.file)).max(),
             now,
         };
-        let log = match config.log.open() {
+        let log = match Log::of(&config.log) {
             Ok(log) if facts.unknown.is_none() => log,
             Ok(_) => return facts,
             Err(error) => {
@@ -137,7 +137,7 @@ fn counts(decision: &Decision) -> bool {
         && matches!(decision.verdict.as_str(), "pass" | "ask" | "deny")
         && !is_try(&decision.session)
         && !is_try(&decision.call)
-        && !own::decided(decision)
+        && !self_test_calls::decided(decision)
 }
 
 fn earlier(time: UtcTime, seconds: u64) -> UtcTime {

@@ -15,7 +15,6 @@ mod hooks;
 mod in_use;
 mod liveness;
 mod machines;
-pub(crate) mod own;
 mod policy;
 mod reach;
 mod receipts;

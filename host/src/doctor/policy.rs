@@ -9,7 +9,7 @@ use holdpoint_store::{Admission, Store, StoreError, Trouble};
 use super::finding::{Finding, Repair};
 use super::reach;
 use crate::config::{Policy, Shadow};
-use crate::policy::{Identity, LoadError, load, load_shadow};
+use crate::policy::{Identity, LoadError, load, load_shadow, trust};
 use crate::runtime;
 
 /// From so long before its end on, something is said to end soon.
@@ -28,7 +28,7 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn gather(config: &Policy) -> Self {
         let now = SystemTime::now().into();
-        let trust = config.trust();
+        let trust = trust(config);
         let troubles = match (config.store(), &trust) {
             // A file that the configuration names decides in the store's place.
             (Some(root), Ok(trust)) if config.path.is_none() => troubles(&root, trust, config, now),

@@ -5,6 +5,7 @@ use holdpoint_receipts::{LogError, Moment, Standing};
 use super::finding::{Finding, Repair, Severity};
 use super::state::ago;
 use crate::config::{Mode, Receipts};
+use crate::receipts;
 
 /// What is known of the log of receipts.
 pub(super) struct Facts {
@@ -19,7 +20,7 @@ impl Facts {
         if settings.mode == Mode::Off {
             return None;
         }
-        Some(match settings.log() {
+        Some(match receipts::log(settings) {
             Ok(log) => Ok(Self {
                 mode: settings.mode,
                 place: log.directory.display().to_string(),

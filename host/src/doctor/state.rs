@@ -36,7 +36,7 @@ pub(super) struct LogFacts {
 
 impl Facts {
     pub(super) fn gather(config: &Config) -> Self {
-        let log = config.log.open().map_err(|error| error.to_string());
+        let log = Log::of(&config.log).map_err(|error| error.to_string());
         let folders = [
             log.as_ref()
                 .ok()

@@ -9,8 +9,9 @@ use super::machines::{self, Mapped};
 use super::state::ago;
 use crate::config::{self, LoginKind};
 use crate::runtime::capabilities;
+use crate::runtime::capabilities::in_words;
 use crate::secret;
-use crate::zerto::{by_hand, settings, settings_with, words};
+use crate::zerto::{by_hand, settings, settings_with};
 
 /// What of the deadline goes before a call waits for its checkpoint, and after.
 const BEFORE_THE_WAIT: Duration = Duration::from_secs(5);
@@ -160,7 +161,7 @@ pub(super) fn of_configuration(config: &config::Zerto, said: &[Finding]) -> Vec<
     let deadline = Instant::now() + PATIENCE;
     let wrong = match settings_with(config, deadline, nobody) {
         Ok(settings) => Zvm::new(settings).err().map(|error| error.to_string()),
-        Err(error) => Some(words(&error)),
+        Err(error) => Some(in_words(&error)),
     };
     let Some(found) = wrong.filter(|_| !is_said("configuration.authority")) else {
         return findings;

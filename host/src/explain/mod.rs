@@ -15,7 +15,7 @@ use crate::event::{Call, Event};
 use crate::harness::claude_code;
 use crate::terminal::{Terminal, Tone};
 use crate::verdict::{Fault, FaultKind, Verdict};
-use crate::{hook, policy, runtime, text};
+use crate::{policy, question, runtime, text, unattended};
 
 pub use scripted::{Asked, Case};
 use scripted::{Heard, Scripted};
@@ -79,7 +79,7 @@ pub fn explain(config: &Result<Config, ConfigError>, bytes: &[u8]) -> Explanatio
 /// run there are none.
 pub(crate) fn machines(config: &Config, call: &Call<'_>) -> Vec<String> {
     let asked = || -> Option<Vec<Asked>> {
-        let settings = config.policy.settings_json().ok()?;
+        let settings = policy::settings(&config.policy).ok()?;
         let loaded = policy::load(&config.policy).ok()?;
         let component = ManuallyDrop::new(loaded.component);
         let heard = Arc::default();
@@ -88,7 +88,7 @@ pub(crate) fn machines(config: &Config, call: &Call<'_>) -> Vec<String> {
         interrupt_later();
         let prepared = runtime::Prepared::new(&component, &config.policy.grants()).ok()?;
         // What it says does not matter.
-        let _ = prepared.before(lent, &hook::question(call, settings, hook::nonce()));
+        let _ = prepared.before(lent, &question::question(call, settings, question::nonce()));
         Some(taken(&heard).asked)
     };
     asked()
@@ -125,26 +125,22 @@ fn play(
 ) -> Result<(), Fault> {
     let unusable = |error: &ConfigError| Fault::new(FaultKind::Configuration, error.to_string());
     let config = config.as_ref().map_err(unusable)?;
-    let settings = config.policy.settings_json().map_err(|error| unusable(&error))?;
+    let settings = policy::settings(&config.policy).map_err(|error| unusable(&error))?;
     let policy::Loaded {
         component, identity, ..
     } = policy::load(&config.policy).map_err(|error| Fault::new(error.kind(), error.to_string()))?;
     let component = ManuallyDrop::new(component);
     explanation.policy = Some(identity.to_string());
-    let question = hook::question(call, settings, hook::nonce());
+    let question = question::question(call, settings, question::nonce());
     let deadline = u64::try_from(config.deadline().as_millis()).unwrap_or(u64::MAX);
+    let mode = call.permission_mode.as_deref();
     let judge = |case| {
         let heard = Arc::default();
         let lent = Box::new(Scripted::new(case, deadline, Arc::clone(&heard)));
         interrupt_later();
         let verdict = runtime::Prepared::new(&component, &config.policy.grants())
             .and_then(|prepared| prepared.before(lent, &question))
-            .map(|verdict| {
-                config
-                    .ask
-                    .resolve(verdict, call.permission_mode.as_deref())
-                    .cleaned()
-            });
+            .map(|verdict| unattended::resolve(&config.ask, verdict, mode).cleaned());
         (Branch::of(case, verdict), taken(&heard))
     };
     let (mut first, heard) = judge(Case::Seen);

@@ -12,6 +12,7 @@ use super::questions::Questions;
 use super::zvm::{self, Typed};
 use super::{InitError, Report};
 use crate::config::{self, Config, LoginKind};
+use crate::runtime::capabilities::in_words;
 use crate::terminal::Progress;
 use crate::{secret, zerto};
 
@@ -134,7 +135,7 @@ fn attempt(config: &Config, typed: Option<&str>, is_trusted: bool) -> Outcome {
         Some(typed) => Secret::new(typed),
         None => match secret::read(&config.zerto, Instant::now() + Duration::from_secs(31)) {
             Ok(secret) => secret,
-            Err(error) => return Outcome::NoSecret(zerto::words(&error)),
+            Err(error) => return Outcome::NoSecret(in_words(&error)),
         },
     };
     if !is_trusted {
@@ -142,7 +143,7 @@ fn attempt(config: &Config, typed: Option<&str>, is_trusted: bool) -> Outcome {
     }
     match zerto::settings_with(&config.zerto, Instant::now() + PATIENCE, || Ok(secret)) {
         Ok(settings) => log_in(&config.zerto, settings),
-        Err(error) => Outcome::Failed(zerto::words(&error)),
+        Err(error) => Outcome::Failed(in_words(&error)),
     }
 }
 

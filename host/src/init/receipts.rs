@@ -12,6 +12,7 @@ use super::install::Target;
 use super::questions::Questions;
 use super::{InitError, Report};
 use crate::config::{Config, Mode, Signer};
+use crate::receipts;
 
 /// What can be said, and in which words it is asked: the first is what is proposed.
 const MODES: [(Mode, &str); 3] = [
@@ -78,7 +79,7 @@ pub(super) fn check(config: &Config, target: &Target) -> Result<(), InitError> {
     let log = match config.receipts.mode {
         Mode::Off => return Ok(()),
         Mode::Audit | Mode::Gate if *target == Target::Managed => return Ok(()),
-        Mode::Audit | Mode::Gate => config.receipts.log()?,
+        Mode::Audit | Mode::Gate => receipts::log(&config.receipts)?,
     };
     if log.has_begun() {
         return Ok(());
@@ -96,9 +97,7 @@ pub(super) fn make_key(config: &Config, target: &Target, report: &mut Report) ->
         return Ok(());
     }
     let failed = |path: PathBuf, why: String| FileError::Refused { path, why };
-    let log = config
-        .receipts
-        .log()
+    let log = receipts::log(&config.receipts)
         .map_err(|error| failed("receipts.directory".into(), error.to_string()))?;
     if log.has_begun() {
         return Ok(());
@@ -140,7 +139,7 @@ pub(super) fn tell(config: &Config, target: &Target, report: &mut Report) -> Res
         );
         return Ok(());
     }
-    let standing = config.receipts.log()?.standing();
+    let standing = receipts::log(&config.receipts)?.standing();
     if let Some(error) = standing.key.err().or(standing.unwritable) {
         report.remark(format!("Receipts cannot be written, and {without}: {error}"));
     }

@@ -14,6 +14,8 @@ use super::place::{machine_copies, user_copies};
 use super::questions::Questions;
 use super::{InitError, Report};
 use crate::config::{self, Config, Places};
+use crate::log::Log;
+use crate::{receipts, recording, session};
 
 /// Something of Holdpoint's that is there.
 pub(super) struct Remain {
@@ -136,11 +138,11 @@ fn own_file(
 
 /// What the hook wrote.
 fn kept(config: &Config) -> Vec<Remain> {
-    let receipts = config.receipts.log().ok();
+    let receipts = receipts::log(&config.receipts).ok();
     let all = [
         (
             "the decision log",
-            config.log.open().ok().map(|log| log.path),
+            Log::of(&config.log).ok().map(|log| log.path),
             Kind::Series,
         ),
         (
@@ -155,12 +157,16 @@ fn kept(config: &Config) -> Vec<Remain> {
         ),
         (
             "records, which hold the arguments of calls (private data)",
-            config.record.files().ok().map(|files| files.directory),
+            recording::Files::of(&config.record)
+                .ok()
+                .map(|files| files.directory),
             Kind::Folder(is_record),
         ),
         (
             "the session tally",
-            config.session.store().ok().map(|store| store.path().to_owned()),
+            session::store(&config.session)
+                .ok()
+                .map(|store| store.path().to_owned()),
             Kind::Folder(is_tally),
         ),
         ("kept log-ins", config.zerto.directory().ok(), Kind::Whole),

@@ -9,6 +9,7 @@ use super::document::Document;
 use super::questions::Questions;
 use super::zvm::{Trusted, absolute};
 use super::{InitError, Report};
+use crate::runtime::capabilities::in_words;
 use crate::zerto;
 
 /// Says in the document what is trusted, and answers whether what the ZVM shows now is.
@@ -73,7 +74,7 @@ fn look_again(url: &str, document: &Document, report: &mut Report) -> Result<boo
     let denied = "Every change is denied until it is trusted";
     let handshake = match zerto::trust(&document.check()?.zerto) {
         Ok(trust) => shake_hands(url, trust),
-        Err(error) => Handshake::Nobody(zerto::words(&error)),
+        Err(error) => Handshake::Nobody(in_words(&error)),
     };
     match handshake {
         Handshake::Trusted => return Ok(true),

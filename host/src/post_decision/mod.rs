@@ -17,15 +17,15 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bench::stage::Asking;
 use crate::config::{Config, Sources};
-use crate::exit::ExitCode;
+use crate::exchange::{Asking, Recorder};
+use crate::log::{self, Log};
 use crate::policy::Identity;
-use crate::recording::{Decider, FORMAT, Recorded, Recorder, Said};
+use crate::recording::{Decider, FORMAT, Recorded, Said};
 use crate::runtime::Call;
 use crate::runtime::capabilities::Capabilities;
 use crate::verdict::{Fault, FaultKind, Verdict};
-use crate::{hook, log, watchdog};
+use crate::watchdog;
 
 pub use process::VERB;
 pub use worker::run;
@@ -67,18 +67,9 @@ impl Witness {
         self.verdict = Some(verdict.clone());
     }
 
-    /// The decision as it is recorded, with nothing redacted yet; none where there was none.
-    fn recorded(self, config: &Config, code: ExitCode) -> Option<Recorded> {
+    /// The decision as it is recorded, with nothing redacted yet; none where the policy said nothing.
+    fn recorded(self, answered: &Verdict) -> Option<Recorded> {
         let verdict = self.verdict?;
-        let answered = match verdict.clone() {
-            // Also where no receipt could be had for the verdict.
-            _ if code == ExitCode::BLOCKED => DENIED,
-            Ok(verdict) => config
-                .ask
-                .resolve(verdict, self.call.permission_mode.as_deref())
-                .word(),
-            Err(_) => DENIED,
-        };
         let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         let asking = std::mem::take(&mut *asking);
         Some(Recorded {
@@ -95,7 +86,7 @@ impl Witness {
             cut: asking.cut,
             lines: asking.lines,
             verdict: Said::from(&verdict),
-            answered: answered.into(),
+            answered: answered.word().into(),
             redacted: 0,
         })
     }
@@ -116,9 +107,9 @@ struct Task {
     interrupted: bool,
 }
 
-/// Starts the process that does what is to be done after the answer with this code. It begins when this process has ended.
-pub fn start(witness: Witness, config: &Config, deadline: Instant, code: ExitCode) {
-    let Some(decided) = witness.recorded(config, code) else {
+/// Starts the process that does what is to be done after this answer. It begins when this process has ended.
+pub fn start(witness: Witness, answered: &Verdict, config: &Config, deadline: Instant) {
+    let Some(decided) = witness.recorded(answered) else {
         return;
     };
     let left = deadline.saturating_duration_since(Instant::now());
@@ -148,7 +139,7 @@ fn kind(config: &Config) -> FaultKind {
 /// The line that the log gets of a fault after the answer.
 fn fault_line(decided: &Recorded, kind: FaultKind, cause: &str) -> Vec<u8> {
     let call = &decided.call;
-    let entry = hook::entry(&call.session_id, &call.call_id, &call.tool);
+    let entry = log::Entry::new(&call.session_id, &call.call_id, &call.tool);
     entry.failed("silent", kind, cause).line().unwrap_or_default()
 }
 
@@ -158,7 +149,7 @@ fn tell_of_fault(config: &Config, decided: &Recorded, kind: FaultKind, cause: &s
 }
 
 fn tell(config: &Config, line: &[u8]) {
-    if let Ok(log) = config.log.open() {
+    if let Ok(log) = Log::of(&config.log) {
         let _ = log.append_line(line);
     }
 }

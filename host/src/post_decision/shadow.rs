@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::{tell, worker};
-use crate::bench::compare::{Change, Deed, change};
-use crate::bench::recorded::Recollection;
-use crate::bench::stage::Stage;
 use crate::config::Config;
+use crate::exchange::RecordedAnswers;
+use crate::exchange::Stage;
 use crate::policy;
+use crate::recording::change::{Change, PolicyRun, change};
 use crate::recording::{Recorded, Said};
 use crate::runtime::{Call, Clock, Prepared};
 use crate::verdict::{FaultKind, Verdict};
@@ -42,7 +42,7 @@ fn opinion(decided: &Recorded, config: &Config) -> Opinion {
         Err(error) => return Opinion::fault(&error.to_string()),
     };
     let component = ManuallyDrop::new(loaded.component);
-    let source = Recollection::new(decided.exchanges.clone());
+    let source = RecordedAnswers::new(decided.exchanges.clone());
     let stage = Stage::new(source, Clock::default(), decided.time_left_ms);
     let asking = stage.asking();
     let call = Call::from(decided.call.clone());
@@ -51,11 +51,11 @@ fn opinion(decided: &Recorded, config: &Config) -> Opinion {
         .map(Verdict::cleaned);
     let asking = std::mem::take(&mut *asking.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     let said = Said::from(&verdict);
-    let from = Deed {
+    let from = PolicyRun {
         said: &decided.verdict,
         exchanges: &decided.exchanges,
     };
-    let to = Deed {
+    let to = PolicyRun {
         said: &said,
         exchanges: &asking.exchanges,
     };

@@ -8,6 +8,8 @@ use super::process::{self, Limits};
 use super::{DENIED, Task, fault_line, shadow, tell, tell_of_fault};
 use crate::config::Config;
 use crate::exit::ExitCode;
+use crate::log::Log;
+use crate::recording;
 use crate::recording::Recorded;
 use crate::verdict::FaultKind;
 use crate::watchdog;
@@ -68,7 +70,7 @@ fn follow(task: &Task, config: &Config, left: Duration) {
 }
 
 fn limits(config: &Config, time: Duration) -> Limits {
-    let record = config.record.files().map_or(0, |files| files.largest_bytes);
+    let record = recording::Files::of(&config.record).map_or(0, |files| files.largest_bytes);
     Limits {
         time,
         file: config.log.largest_bytes().max(record).saturating_add(BEYOND),
@@ -78,7 +80,7 @@ fn limits(config: &Config, time: Duration) -> Limits {
 /// Whatever happens to this process from now on ends it with a line in the log, as far as the process lives to write it.
 pub(super) fn guard(config: &Config, time: Duration, line: impl Fn(&str) -> Vec<u8>) {
     watchdog::answers_nobody(ExitCode::OK);
-    if let Ok(log) = config.log.open() {
+    if let Ok(log) = Log::of(&config.log) {
         watchdog::leave_lines(&log.path, |ends| ends.map(|(_, why)| line(why)));
     }
     watchdog::arm(Instant::now() + time);
@@ -95,10 +97,10 @@ fn record(decided: &Recorded, config: &Config, time: Duration) {
 }
 
 fn write(mut decided: Recorded, config: &Config) -> Result<(), String> {
-    config.record.rules().apply(&mut decided);
+    recording::Rules::of(&config.record).apply(&mut decided);
     let mut line = serde_json::to_vec(&decided).map_err(|error| error.to_string())?;
     line.push(b'\n');
-    let files = config.record.files().map_err(|error| error.to_string())?;
+    let files = recording::Files::of(&config.record).map_err(|error| error.to_string())?;
     files
         .append(&line, &decided.at)
         .map_err(|error| format!("{} cannot be written ({error})", files.directory.display()))

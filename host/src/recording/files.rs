@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use holdpoint_common::append::{self, Links};
 use time::{Date, Month};
 
-use crate::log::create_private;
+use crate::config::{self, ConfigError};
+use crate::private;
 
 /// How many files there are, about, when the folder is full.
 const FILES: u64 = 8;
@@ -35,6 +36,19 @@ struct File {
 }
 
 impl Files {
+    /// Where the configuration has them.
+    ///
+    /// # Errors
+    ///
+    /// Where nothing is configured and there is no home directory.
+    pub fn of(config: &config::Record) -> Result<Self, ConfigError> {
+        Ok(Self {
+            directory: config.directory()?,
+            largest_bytes: config.largest_bytes(),
+            keep_days: config.keep_days(),
+        })
+    }
+
     /// Adds a record's line, written on this day (RFC 3339), and takes away what is too old or too much.
     ///
     /// Nothing is locked: a line is one write to a file opened for appending, so those of several processes do not mix;
@@ -46,7 +60,7 @@ impl Files {
     pub fn append(&self, line: &[u8], now: &str) -> io::Result<()> {
         let date = now.get(..10).unwrap_or_default();
         let day = day(date).ok_or_else(|| io::Error::other(format!("'{now}' is no time")))?;
-        create_private(&self.directory)?;
+        private::create_folder(&self.directory)?;
         let files = self.list()?;
         let number = match files.iter().rev().find(|file| file.day == day) {
             Some(file) if file.size >= self.largest_bytes / FILES => file.number + 1,

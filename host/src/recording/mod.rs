@@ -3,18 +3,17 @@
 //! Off unless configured, since arguments can hold secrets. What a policy asks is kept by a [`Recorder`] that stands
 //! between it and the host; the record is written once the answer is out, so that nothing about it can change a verdict.
 
+pub mod change;
 mod files;
-mod recorder;
 mod redact;
 
 use holdpoint_artifact::Digest;
 use serde::{Deserialize, Serialize};
 
 pub use files::Files;
-pub use recorder::Recorder;
 pub use redact::Rules;
 
-use crate::bench::exchange::Exchange;
+use crate::exchange::Exchange;
 use crate::runtime::{Call, Server};
 use crate::verdict::{Fault, Verdict};
 

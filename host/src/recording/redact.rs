@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::Recorded;
-use crate::bench::exchange::{Answer, Asked, Outcome, Trouble};
+use crate::config;
+use crate::exchange::{Answer, Asked, Outcome, Trouble};
 
 /// What stands in a secret's place.
 const REDACTED: &str = "[redacted]";
@@ -20,6 +21,14 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// What the configuration wants redacted.
+    pub fn of(config: &config::Record) -> Self {
+        Self {
+            names: config.redacted_names(),
+            words: config.redacted_words().to_vec(),
+        }
+    }
+
     /// Redacts a record: in its arguments by the rules, and elsewhere what was found there.
     pub fn apply(&self, record: &mut Recorded) {
         let Ok(mut arguments) = serde_json::from_str::<Value>(&record.call.arguments) else {

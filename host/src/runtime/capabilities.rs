@@ -57,6 +57,18 @@ pub trait Capabilities: Send {
     fn time_left(&mut self) -> u64;
 }
 
+/// Zerto's error in words, for logs and people.
+pub fn in_words(error: &Error) -> String {
+    match error {
+        Error::NotFound => "not found".into(),
+        Error::Refused(text) => format!("refused: {text}"),
+        Error::Unauthorized(text) => format!("unauthorized: {text}"),
+        Error::Unreachable(text) => format!("unreachable: {text}"),
+        Error::TimedOut(text) => format!("timed out: {text}"),
+        Error::Malformed(text) => format!("malformed answer: {text}"),
+    }
+}
+
 /// What a store holds for one decision.
 pub(super) struct State {
     pub(super) lent: Box<dyn Capabilities>,

@@ -24,6 +24,7 @@ use capabilities::{Capabilities, State};
 pub use measured::{Cost, MOST_FUEL, Measured, metered_engine};
 pub use still::Clock;
 
+use crate::config::CAPABILITIES;
 use crate::verdict::{Fault, FaultKind, Verdict};
 
 /// The most memory, in bytes, that a policy gets: all of its memories together. Bulk memory operations look at the epoch
@@ -37,9 +38,6 @@ const MOST_INSTANCES: usize = 100;
 const MOST_CARRIED: usize = 2 * 1024 * 1024;
 /// The most handles that a policy may hold.
 const MOST_HANDLES: usize = 1_000;
-
-/// The capabilities that there are, by the names of the interfaces in `wit/`.
-pub const CAPABILITIES: [&str; 4] = ["deadline", "log", "session", "zerto"];
 
 /// The versions of the contract that are served.
 pub static SERVED: [Version; 1] = [Version::new(0, 1, 0)];

@@ -12,6 +12,7 @@ use holdpoint_common::read::{self, limit};
 use holdpoint_store::pull;
 
 use super::{Channel, Done, Passphrase, Sign, about, not_made, now, only, print, read_policy};
+use crate::config;
 use crate::{private, runtime};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -75,7 +76,7 @@ pub(super) fn channel(arguments: &Channel) -> Done {
     let file = &arguments.file;
     let bytes = read_policy(file)?;
     let key = private_key(&arguments.key, &arguments.passphrase)?;
-    let grants = runtime::CAPABILITIES.map(str::to_owned);
+    let grants = config::CAPABILITIES.map(str::to_owned);
     let admitted = gate(&bytes, &only(key.public()), &runtime::contract(&grants), now());
     let facts = admitted.map_err(|refusal| about(file, refusal))?.into_facts();
     let location = match (&arguments.location, file.file_name()) {

@@ -12,7 +12,8 @@ use serde_json::json;
 use super::{Done, now, print, print_json, read_policy};
 use crate::config::Policy;
 use crate::policy::BUILD;
-use crate::{compiler, runtime};
+use crate::policy::{compiler, trust};
+use crate::runtime;
 
 /// How long fetching an update may take.
 const FETCHING: Duration = Duration::from_secs(300);
@@ -28,7 +29,7 @@ impl Gatekeeper {
     pub(super) fn of(config: &Policy) -> Result<Self, Box<dyn Error>> {
         let nowhere = "there is no place for policies: set policy.store in the configuration";
         Ok(Self {
-            trust: config.trust()?,
+            trust: trust(config)?,
             grants: config.grants(),
             root: config.store().ok_or(nowhere)?,
         })

@@ -11,11 +11,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Done, about, inspection, print, print_json, read_named};
-use crate::bench::bench::Bench;
-use crate::bench::check::{self, Outcome, Probe};
-use crate::bench::compare::Change;
-use crate::bench::replay::Summary;
-use crate::bench::report;
 use crate::cli::configuration::configured;
 use crate::cli::replay::summed;
 use crate::cli::trial::{failed, subject};
@@ -24,9 +19,15 @@ use crate::event::Event;
 use crate::exit::ExitCode;
 use crate::harness::claude_code;
 use crate::harness::stdin::LARGEST_EVENT;
+use crate::log::Log;
+use crate::recording::change::Change;
 use crate::runtime::Call;
+use crate::testkit::Runner;
+use crate::testkit::check::{self, Outcome, Probe};
+use crate::testkit::replay::Summary;
+use crate::testkit::report;
 use crate::verdict::FaultKind;
-use crate::{hook, text};
+use crate::{question, text};
 
 /// How many of the shadow's last differences are told.
 const LAST: usize = 20;
@@ -72,18 +73,18 @@ impl CheckArguments {
             read_named(&self.file)?;
         }
         let loaded = subject(&self.file, config).and_then(|subject| {
-            let bench = Bench::with_fuel(&subject, check::MOST_FUEL)?;
-            match check::cost(&bench).verdict {
+            let runner = Runner::with_fuel(&subject, check::MOST_FUEL)?;
+            match check::cost(&runner).verdict {
                 // Some of what does not fit is only seen as it starts.
                 Err(fault) if fault.kind == FaultKind::Policy => Err(fault.into()),
-                _ => Ok(bench),
+                _ => Ok(runner),
             }
         });
         Ok(match loaded {
             Err(error) => vec![loads(Outcome::Fail(vec![error.to_string()]))],
-            Ok(bench) => {
+            Ok(runner) => {
                 let mut probes = vec![loads(Outcome::Pass(1))];
-                probes.extend(check::check(&bench, own));
+                probes.extend(check::check(&runner, own));
                 probes
             }
         })
@@ -123,7 +124,7 @@ fn own_call(path: &Path) -> Result<(String, Call), Box<dyn Error>> {
     match claude_code::read(&bytes) {
         Ok(Event::Before(call)) => Ok((
             path.display().to_string(),
-            hook::question(&call, "{}".into(), "0badcafe".into()),
+            question::question(&call, "{}".into(), "0badcafe".into()),
         )),
         Ok(_) => Err(about(path, "this is no event before a call")),
         Err(fault) => Err(about(path, fault)),
@@ -134,7 +135,7 @@ fn own_call(path: &Path) -> Result<(String, Call), Box<dyn Error>> {
 pub(super) fn inspect(file: &Path, named_config: Option<&Path>, config: &Policy, json: bool) -> Done {
     let inspection = inspection(file, config)?;
     let subject = subject(file, named_config)?;
-    let cost = check::cost(&Bench::new(&subject)?);
+    let cost = check::cost(&Runner::new(&subject)?);
     if json {
         let mut value = serde_json::to_value(&inspection)?;
         value["run"] = report::cost_json(cost.cost, cost.asking.calls);
@@ -165,7 +166,7 @@ struct Looked {
 /// Sums up what the log has of the shadow, each candidate by itself.
 pub(super) fn shadow(named_config: Option<PathBuf>, json: bool) -> Done {
     let config = configured(named_config)?;
-    let log = config.log.open()?;
+    let log = Log::of(&config.log)?;
     let mut summaries: BTreeMap<String, Summary> = BTreeMap::new();
     let mut last: Vec<Value> = Vec::new();
     // Oldest first.

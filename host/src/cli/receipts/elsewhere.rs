@@ -15,10 +15,10 @@ use holdpoint_receipts::{Calls, Filter, Moment, Source, Trust, verify};
 
 use super::{Done, print};
 use crate::config::{Config, Mode};
-use crate::doctor::own;
 use crate::exit::ExitCode;
 use crate::hook;
 use crate::origin;
+use crate::self_test_calls;
 use crate::text::clean_line;
 
 /// The longest line that is told, in characters.
@@ -62,8 +62,10 @@ pub(super) fn report(source: &Source, filter: &Filter, trust: &Trust, file: &Pat
     let mut calls = Calls::read(source, filter)?;
     let all = calls.calls.len();
     // Unless just those are wanted.
-    let wants_tests = filter.session.as_deref() == Some(own::SESSION);
-    calls.calls.retain(|call| wants_tests || !own::on_record(call));
+    let wants_tests = filter.session.as_deref() == Some(self_test_calls::SESSION);
+    calls
+        .calls
+        .retain(|call| wants_tests || !self_test_calls::on_record(call));
     let tests = all - calls.calls.len();
     let verified = verify(source, trust)?;
     let narrowed = in_words(filter, tests);

@@ -4,8 +4,8 @@ use holdpoint_receipts::{Body, CallRecord, Calls, Ending, Found, Receipt, Uncove
 use serde_json::{Value, json};
 
 use super::{Done, print, print_json};
-use crate::doctor::own;
 use crate::local::Local;
+use crate::self_test_calls;
 use crate::terminal::{Cell, Table, Terminal, Tone};
 use crate::text::clean_line;
 
@@ -21,7 +21,9 @@ const LONGEST_LINE: usize = 2_000;
 pub(super) fn list(mut calls: Calls, wants_tests: bool, limit: Option<usize>, json: bool) -> Done {
     let all = calls.calls.len();
     if !json {
-        calls.calls.retain(|call| wants_tests || !own::on_record(call));
+        calls
+            .calls
+            .retain(|call| wants_tests || !self_test_calls::on_record(call));
     }
     let tests = all - calls.calls.len();
     let older = calls.calls.len().saturating_sub(limit.unwrap_or(usize::MAX));
@@ -222,7 +224,7 @@ fn described(call: &CallRecord) -> Value {
         "outcome": call.outcome(),
         "deviation": call.deviation(),
         "environment": about.environment,
-        "self_test": own::on_record(call),
+        "self_test": self_test_calls::on_record(call),
         "checkpoints": call.checkpoints(),
         "decision": call.decision.as_ref().map(|receipt| json!({ "receipt": named(receipt), "facts": call.decided() })),
         "observations": observations,

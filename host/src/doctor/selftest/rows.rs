@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Effect;
-use crate::doctor::own::{CALL, FOREIGN, NO_VM, SESSION, UNREADABLE};
+use crate::self_test_calls::{CALL, FOREIGN, NO_VM, SESSION, UNREADABLE};
 
 /// What may come of a call, from the mildest to the strictest.
 #[derive(Debug, Clone, Copy)]
