@@ -1,5 +1,5 @@
-//! The way of one event: read, decided, logged, answered. [`before`] is what becomes of a call that waits for the answer,
-//! [`after`] of everything else.
+//! The way of one event: read, decided, logged, answered. `before` is what becomes of a call that waits for the answer,
+//! `after` of everything else.
 
 mod after;
 mod before;

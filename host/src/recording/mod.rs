@@ -1,6 +1,6 @@
 //! Records: what one decision was made of, in a form in which another policy can be asked the same.
 //!
-//! Off unless configured, since arguments can hold secrets. What a policy asks is kept by a [`Recorder`] that stands
+//! Off unless configured, since arguments can hold secrets. What a policy asks is kept by a `Recorder` that stands
 //! between it and the host; the record is written once the answer is out, so that nothing about it can change a verdict.
 
 pub mod change;
