@@ -253,27 +253,18 @@ pub fn now() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Record;
+    use crate::verdict::FaultKind;
+    use holdpoint_receipts::Environment;
 
     fn entry(call: &str) -> Entry {
         let mut record = Record::default();
         record.target("web\u{202e}01");
         Entry {
-            at: now(),
-            session: "s".into(),
-            call: call.into(),
-            tool: "mcp__a__\u{1b}[31mb".into(),
             verdict: "deny",
-            fault: None,
             why: Some("two\nlines".into()),
-            event: None,
-            arguments: None,
-            deviation: None,
-            environment: Environment::default(),
             record,
-            policy: None,
-            receipt: None,
-            signer: None,
-            ms: Phases::default(),
+            ..Entry::new("s", call, "mcp__a__\u{1b}[31mb")
         }
     }
 
