@@ -54,6 +54,29 @@ const STARTERS: [&str; 47] = [
     "zsh",
     "{",
 ];
+/// What PowerShell's names of environment variables begin with.
+const POWERSHELL_VARIABLE: &str = "$env:";
+/// Programs that are told our program's name, as the last of their words, to speak of it and not to start it.
+const ASKERS: [&str; 18] = [
+    "cat",
+    "echo",
+    "file",
+    "grep",
+    "journalctl",
+    "killall",
+    "logger",
+    "ls",
+    "pgrep",
+    "pidof",
+    "pkill",
+    "printf",
+    "service",
+    "stat",
+    "systemctl",
+    "tail",
+    "type",
+    "which",
+];
 /// How deep a line may stand in another: `sh -c "sh -c '…'"`.
 const DEEPEST: usize = 4;
 
@@ -84,9 +107,32 @@ pub(crate) fn in_words(words: &[String]) -> Option<Start> {
 
 fn within(line: &str, depth: usize) -> Option<Start> {
     let (commands, is_redirected) = commands(line);
-    let mut found = commands.iter().find_map(|words| in_command(words, depth))?;
+    let (position, mut found) = commands
+        .iter()
+        .enumerate()
+        .find_map(|(position, words)| Some((position, in_command(words, depth)?)))?;
+    let exported = commands[..position].iter().flat_map(|words| exported(words));
+    found.environment = exported.chain(found.environment).collect();
     found.is_wrapped |= is_redirected || commands.len() > 1 || ends_in_background(line);
     Some(found)
+}
+
+/// The variables that a command sets for those after it: `export A=b`, `set A=b` of `cmd`, `$env:A = 'b'` of PowerShell.
+fn exported(words: &[String]) -> Vec<(String, String)> {
+    let sets = |word: &String| ["export", "set"].contains(&word.to_ascii_lowercase().as_str());
+    // `cmd /c set` stands in front of it in one line.
+    if let Some(position) = words.iter().position(sets) {
+        return words[position + 1..]
+            .iter()
+            .filter_map(|word| assignment(word))
+            .collect();
+    }
+    let line = words.concat();
+    let is_powershells = line
+        .get(..POWERSHELL_VARIABLE.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(POWERSHELL_VARIABLE));
+    let set = is_powershells.then(|| assignment(&line[POWERSHELL_VARIABLE.len()..]));
+    set.flatten().into_iter().collect()
 }
 
 fn ends_in_background(line: &str) -> bool {
@@ -96,7 +142,14 @@ fn ends_in_background(line: &str) -> bool {
 fn in_command(words: &[String], depth: usize) -> Option<Start> {
     let first = words.iter().position(|word| assignment(word).is_none())?;
     let starter = starter(&words[first]);
-    let is_started = |position: usize| position == first || STARTERS.contains(&starter.as_str());
+    let is_asked_about = |position: usize| {
+        words[first..position]
+            .iter()
+            .any(|word| ASKERS.contains(&name(word)))
+    };
+    let is_started = |position: usize| {
+        position == first || (STARTERS.contains(&starter.as_str()) && !is_asked_about(position))
+    };
     let is_powershell = ["powershell", "pwsh"].contains(&starter.as_str());
     for (position, word) in words.iter().enumerate().skip(first) {
         let is_script = is_powershell && is_named_as_file(words, position) && is_our_script(word);
@@ -428,6 +481,11 @@ mod tests {
             "echo holdpoint",
             "logger -t holdpoint started",
             "systemctl status holdpoint",
+            "sudo systemctl status holdpoint",
+            "sudo -n /usr/bin/systemctl restart holdpoint",
+            "nice journalctl -u holdpoint",
+            "sh -c 'which holdpoint'",
+            "if pgrep holdpoint; then true; fi",
             "/opt/holdpoint status",
             "/opt/holdpoint session record",
             "/opt/holdpointer hook",
@@ -460,6 +518,16 @@ mod tests {
             (Some(120.0), &["hook", "--config", "/c"].map(str::to_owned)[..])
         );
         assert_eq!(in_line("timeout 0 holdpoint").unwrap().limit, None);
+        for line in [
+            "export HOLDPOINT_CONFIG='/a b'; holdpoint hook",
+            r#"cmd /c set "HOLDPOINT_CONFIG=/a b" && holdpoint hook"#,
+            r#"pwsh -c "$env:HOLDPOINT_CONFIG='/a b'; holdpoint hook""#,
+            r#"pwsh -c "$Env:HOLDPOINT_CONFIG = '/a b'; & holdpoint hook""#,
+        ] {
+            let found = in_line(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!(found.environment, [set("HOLDPOINT_CONFIG", "/a b")], "{line}");
+            assert!(found.is_wrapped, "{line}");
+        }
         let words = ["/usr/bin/timeout", "5", "sh", "-c", "A=b holdpoint hook"].map(str::to_owned);
         let found = in_words(&words).unwrap();
         assert_eq!((found.limit, found.environment), (Some(5.0), vec![set("A", "b")]));
