@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::contract::{Contract, Lent, compatible};
 use crate::digest::Digest;
 use crate::layout::Layout;
+use crate::limit::LARGEST;
 use crate::manifest::Manifest;
 use crate::refusal::Refusal;
 use crate::sections::{self, Malformed};
@@ -13,9 +14,6 @@ use crate::signature::{Entry, Signatures};
 use crate::text::shown;
 use crate::time::UtcTime;
 use crate::trust::{RevokedIn, Signature, Trust, TrustedKey};
-
-/// The largest file that is looked at, in bytes. A component with a Python interpreter in it has 18 MB.
-pub const LARGEST: usize = 64 * 1024 * 1024;
 
 /// What is known of a policy that has passed the gate: worth a line in a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use crate::contract::{Contract, Lent};
 use crate::digest::Digest;
-use crate::gate::{LARGEST, counts, gate};
+use crate::gate::{counts, gate};
 use crate::keys::PublicKey;
 use crate::layout::Layout;
+use crate::limit::LARGEST;
 use crate::manifest::Manifest;
 use crate::refusal::Refusal;
 use crate::sections::{each_export, each_import};

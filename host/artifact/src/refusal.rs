@@ -4,7 +4,7 @@ use semver::Version;
 use thiserror::Error;
 
 use crate::digest::Digest;
-use crate::gate::LARGEST;
+use crate::limit::LARGEST;
 use crate::manifest::ManifestError;
 use crate::time::UtcTime;
 use crate::trust::{Required, RevokedIn};

@@ -3,9 +3,9 @@
 use thiserror::Error;
 
 use crate::digest::Digest;
-use crate::gate::LARGEST;
 use crate::keys::KeyPair;
 use crate::layout::CATALOG_SECTION;
+use crate::limit::LARGEST;
 use crate::manifest::{MANIFEST_SECTION, Manifest, ManifestError};
 use crate::refusal::{Refusal, or_none};
 use crate::sections::{HEADER, Sections, put_custom};
