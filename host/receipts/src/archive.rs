@@ -19,13 +19,14 @@ use holdpoint_artifact::Digest;
 use holdpoint_common::read;
 
 use crate::body::{Body, Event};
-use crate::end::line_before;
 use crate::envelope::Receipt;
 use crate::error::LogError;
 use crate::files::{self, KEY_SET, Segment, beside};
 use crate::keyset::KeySet;
+use crate::lines::line_before;
 use crate::log::{Log, Tail, sync_directory};
 use crate::moment::Moment;
+use crate::permissions;
 
 /// What an archive holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,7 +196,7 @@ impl Log {
         part.push(".part");
         let part = PathBuf::from(part);
         let written = || LogError::file(&part, "written");
-        let mut out = files::replace(&part, false).map_err(written())?;
+        let mut out = permissions::replace(&part, false).map_err(written())?;
         for path in self.archived_files(through)? {
             let (mut file, _) = read::open(&path).map_err(LogError::file(&path, "read"))?;
             io::copy(&mut file, &mut out).map_err(written())?;

@@ -350,7 +350,7 @@ pub enum Event {
     /// From the next receipt on, another key signs. The old key says so, so who trusts that one can trust this one.
     KeyChanged {
         /// The new key.
-        #[serde(with = "crate::keyset::raw_key")]
+        #[serde(with = "crate::public_key")]
         public_key: PublicKey,
     },
     /// What stood after the last whole receipt was moved out of the log: a line whose writer did not get to its end.

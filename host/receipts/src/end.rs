@@ -9,12 +9,11 @@ use holdpoint_common::append::{self, Links};
 use holdpoint_common::read;
 
 use crate::body::{Body, Event};
-use crate::envelope::{LARGEST_RECEIPT, Receipt};
+use crate::envelope::Receipt;
 use crate::error::{LogError, ReceiptError};
 use crate::files::{self, Segment};
-
-/// What is read at once, in bytes: some receipts.
-const BLOCK: u64 = 8 * 1024;
+use crate::lines::line_before;
+use crate::permissions;
 
 /// The end of a log.
 pub(crate) struct End {
@@ -90,33 +89,6 @@ fn last_receipt(file: &mut File, mut end: u64) -> Result<(Option<Receipt>, u64),
     }
 }
 
-/// The line that ends at `end`, with its line break if it has one, and where it starts; none at the beginning. Of a line
-/// that is longer than any receipt, its end.
-pub(crate) fn line_before(file: &mut File, end: u64) -> io::Result<Option<(u64, Vec<u8>)>> {
-    if end == 0 {
-        return Ok(None);
-    }
-    let mut line: Vec<u8> = Vec::new();
-    let mut from = end;
-    while from > 0 && line.len() <= LARGEST_RECEIPT {
-        let step = BLOCK.min(from);
-        from -= step;
-        let mut block = vec![0; step as usize];
-        file.seek(SeekFrom::Start(from))?;
-        file.read_exact(&mut block)?;
-        // The last byte is the line's own break, where it has one.
-        let own = usize::from(line.is_empty());
-        let before = block[..block.len() - own].iter().rposition(|byte| *byte == b'\n');
-        let cut = before.map_or(0, |at| at + 1);
-        line.splice(..0, block.drain(cut..));
-        if before.is_some() {
-            from += cut as u64;
-            break;
-        }
-    }
-    Ok(Some((from, line)))
-}
-
 /// Moves everything from `from` on into a file beside the log. It is there before it is gone here.
 fn move_out(directory: &Path, file: &mut File, from: u64) -> io::Result<Event> {
     let mut bytes = Vec::new();
@@ -124,7 +96,7 @@ fn move_out(directory: &Path, file: &mut File, from: u64) -> io::Result<Event> {
     file.read_to_end(&mut bytes)?;
     let digest = Digest::of(&bytes);
     let name = files::torn_name(&digest);
-    let mut aside = files::replace(&directory.join(&name), false)?;
+    let mut aside = permissions::replace(&directory.join(&name), false)?;
     aside.write_all(&bytes)?;
     aside.sync_all()?;
     file.set_len(from)?;
@@ -165,41 +137,4 @@ pub(crate) fn decision_of(
         }
     }
     Ok(None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(text: &[u8]) -> File {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(text).unwrap();
-        file
-    }
-
-    #[test]
-    fn lines_are_found_from_the_end_whatever_their_length() {
-        let lengths = [0, 1, BLOCK as usize - 1, BLOCK as usize, 3 * BLOCK as usize + 5];
-        for first in lengths {
-            for second in lengths {
-                let text = format!("{}\n{}\n", "a".repeat(first), "b".repeat(second));
-                let mut file = file(text.as_bytes());
-                let (start, line) = line_before(&mut file, text.len() as u64).unwrap().unwrap();
-                assert_eq!(line, text.as_bytes()[first + 1..], "{first} {second}");
-                assert_eq!(start, first as u64 + 1);
-                let (start, line) = line_before(&mut file, start).unwrap().unwrap();
-                assert_eq!((start, line.len()), (0, first + 1));
-                assert!(line_before(&mut file, start).unwrap().is_none());
-            }
-        }
-    }
-
-    #[test]
-    fn an_unfinished_line_is_a_line_without_a_break() {
-        let mut file = file(b"whole\ntorn");
-        let (start, line) = line_before(&mut file, 10).unwrap().unwrap();
-        assert_eq!((start, line.as_slice()), (6, b"torn".as_slice()));
-        let (start, line) = line_before(&mut file, start).unwrap().unwrap();
-        assert_eq!((start, line.as_slice()), (0, b"whole\n".as_slice()));
-    }
 }

@@ -8,11 +8,9 @@ use serde_json::value::RawValue;
 
 use crate::body::Body;
 use crate::error::ReceiptError;
+use crate::limit::LARGEST_RECEIPT;
 use crate::moment::Moment;
 use crate::wire::{self, Place};
-
-/// The most bytes that a receipt has, its line break included.
-pub const LARGEST_RECEIPT: usize = 1024 * 1024;
 
 /// What the first receipt has in the place of the one before.
 pub(crate) const GENESIS: Digest = Digest::from_bytes([0; 32]);

@@ -19,7 +19,7 @@ pub enum ReceiptError {
     #[error("its {0}")]
     Contradiction(&'static str),
     /// The payload is larger than a receipt can be.
-    #[error("{0} bytes long, and a receipt has at most {max}", max = crate::LARGEST_RECEIPT)]
+    #[error("{0} bytes long, and a receipt has at most {max}", max = crate::limit::LARGEST_RECEIPT)]
     TooLarge(usize),
 }
 

@@ -3,8 +3,8 @@
 //! A log is a directory. `000000000001.jsonl` holds receipts from number 1 on, one a line; when it is full, the next one
 //! begins. `lock` is what writers hold. `keys.json` is the key set. `torn-….part` is what was set aside.
 
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
-use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 use holdpoint_common::append::{self, Links};
 use holdpoint_common::read;
 
-use crate::envelope::{LARGEST_RECEIPT, Receipt};
-use crate::error::{LogError, ReceiptError};
+use crate::envelope::Receipt;
+use crate::error::LogError;
 use crate::keyset::KeySet;
+use crate::lines::{Reader, line_before};
+use crate::permissions::create;
 
 /// The key set's name.
 pub(crate) const KEY_SET: &str = "keys.json";
@@ -173,10 +175,7 @@ impl Source {
                 .map_err(LogError::file(archive, "read"))?
                 .len();
             let piece = (archive.clone(), length);
-            let mut lines = Reader {
-                rest: vec![piece.clone()].into_iter(),
-                open: None,
-            };
+            let mut lines = Reader::of(vec![piece.clone()]);
             let first = match lines.next() {
                 Some(line) => Receipt::read(line?.text()?)?.seq,
                 None => return Err(LogError::Archive(format!("{} is empty", archive.display()))),
@@ -238,10 +237,7 @@ impl Source {
 
     /// Reads the lines, from the first to the last.
     pub fn lines(&self) -> Reader {
-        Reader {
-            rest: self.pieces.clone().into_iter(),
-            open: None,
-        }
+        Reader::of(self.pieces.clone())
     }
 
     /// Reads the receipts, from the first to the last. What is no receipt is an error in its place.
@@ -257,7 +253,7 @@ impl Source {
 fn last_number(path: &Path, length: u64) -> Result<u64, LogError> {
     let failed = || LogError::file(path, "read");
     let (mut file, _) = read::open(path).map_err(failed())?;
-    let line = crate::end::line_before(&mut file, length).map_err(failed())?;
+    let line = line_before(&mut file, length).map_err(failed())?;
     let text = line.map(|(_, line)| String::from_utf8_lossy(&line).into_owned());
     Ok(Receipt::read(text.unwrap_or_default().trim_end())?.seq)
 }
@@ -265,152 +261,4 @@ fn last_number(path: &Path, length: u64) -> Result<u64, LogError> {
 /// The key set that an export puts beside its lines.
 pub(crate) fn beside(lines: &Path) -> PathBuf {
     lines.with_extension("keys.json")
-}
-
-/// A line as it stands in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// Without the line break.
-    pub bytes: Vec<u8>,
-    /// Whether there was a line break.
-    pub ended: bool,
-}
-
-impl Line {
-    /// The line's text.
-    ///
-    /// # Errors
-    ///
-    /// Where it is none, or longer than any receipt.
-    pub fn text(&self) -> Result<&str, ReceiptError> {
-        if self.bytes.len() >= LARGEST_RECEIPT {
-            return Err(ReceiptError::TooLarge(self.bytes.len()));
-        }
-        std::str::from_utf8(&self.bytes).map_err(|error| ReceiptError::Unreadable(error.to_string()))
-    }
-}
-
-/// Reads a source's lines, one at a time.
-#[derive(Debug)]
-pub struct Reader {
-    rest: std::vec::IntoIter<(PathBuf, u64)>,
-    open: Option<(PathBuf, BufReader<io::Take<File>>)>,
-}
-
-impl Iterator for Reader {
-    type Item = Result<Line, LogError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some((path, file)) = &mut self.open {
-                match next_line(file) {
-                    Ok(None) => self.open = None,
-                    Ok(Some(line)) => return Some(Ok(line)),
-                    Err(cause) => {
-                        let error = LogError::file(path, "read")(cause);
-                        self.open = None;
-                        return Some(Err(error));
-                    }
-                }
-            }
-            let (path, length) = self.rest.next()?;
-            match read::open(&path) {
-                Ok((file, _)) => {
-                    self.open = Some((path, BufReader::with_capacity(1 << 16, file.take(length))));
-                }
-                Err(cause) => return Some(Err(LogError::file(&path, "read")(cause))),
-            }
-        }
-    }
-}
-
-/// The next line; of one that is longer than any receipt, only so much that this is seen.
-fn next_line(file: &mut BufReader<io::Take<File>>) -> io::Result<Option<Line>> {
-    let mut bytes = Vec::new();
-    file.take(LARGEST_RECEIPT as u64 + 1)
-        .read_until(b'\n', &mut bytes)?;
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    let ended = bytes.pop_if(|last| *last == b'\n').is_some();
-    if !ended && bytes.len() > LARGEST_RECEIPT {
-        file.skip_until(b'\n')?;
-    }
-    Ok(Some(Line { bytes, ended }))
-}
-
-/// Creates a file that was not there, for its owner only.
-fn create(path: &Path) -> Result<File, LogError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    private(&mut options)
-        .open(path)
-        .map_err(LogError::file(path, "created"))
-}
-
-/// Creates a file in the place of what is there: to be read by its owner, or by everybody.
-pub(crate) fn replace(path: &Path, public: bool) -> io::Result<File> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    if !public {
-        private(&mut options);
-    }
-    options.open(path)
-}
-
-/// Makes the directories up to this one, for their owner only.
-pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-/// Lets files be made for their owner only.
-pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        // Not blocking: a pipe of this name must not hold a hook up.
-        let flags = rustix::fs::OFlags::NONBLOCK;
-        options.mode(0o600).custom_flags(flags.bits().cast_signed());
-    }
-    options
-}
-
-/// Whether anybody but this user and the system's can read the file.
-#[cfg(unix)]
-pub(crate) fn readable_by_others(metadata: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    metadata.mode() & 0o077 != 0 || is_anothers(metadata)
-}
-
-/// Whether anybody but this user and the system's can write the file.
-#[cfg(unix)]
-pub(crate) fn writable_by_others(metadata: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    metadata.mode() & 0o022 != 0 || is_anothers(metadata)
-}
-
-#[cfg(unix)]
-fn is_anothers(metadata: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    metadata.uid() != 0 && metadata.uid() != rustix::process::geteuid().as_raw()
-}
-
-/// Kept in access control lists there, which are not read yet.
-#[cfg(not(unix))]
-pub(crate) fn readable_by_others(_: &Metadata) -> bool {
-    false
-}
-
-/// As above.
-#[cfg(not(unix))]
-pub(crate) fn writable_by_others(_: &Metadata) -> bool {
-    false
 }

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelope::ALGORITHM;
 use crate::error::LogError;
-use crate::files;
 use crate::moment::Moment;
+use crate::{permissions, public_key};
 
 /// Keys that sign receipts, or did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -130,7 +130,8 @@ impl KeySet {
     /// Puts the key set into a file, whole, whichever process is killed at whichever moment.
     pub(crate) fn write(&self, path: &Path) -> Result<(), LogError> {
         let temporary = path.with_extension("json.new");
-        let mut file = files::replace(&temporary, true).map_err(LogError::file(&temporary, "written"))?;
+        let mut file =
+            permissions::replace(&temporary, true).map_err(LogError::file(&temporary, "written"))?;
         file.write_all(self.to_json().as_bytes())
             .and_then(|()| file.sync_all())
             .and_then(|()| fs::rename(&temporary, path))
@@ -144,7 +145,7 @@ impl Key {
         if (wire.kty.as_str(), wire.crv.as_str(), wire.alg.as_str()) != ("OKP", "Ed25519", ALGORITHM) {
             return Err(about("not an Ed25519 key"));
         }
-        let public = decode_key(&wire.x).map_err(|error| about(&error))?;
+        let public = public_key::decode(&wire.x).map_err(|error| about(&error))?;
         // The verifier of the format looks at this member only: it must not be another key there than here.
         let other = wire
             .public_key
@@ -192,38 +193,13 @@ impl Key {
     }
 }
 
-fn decode_key(text: &str) -> Result<PublicKey, String> {
-    let bytes = BASE64_URL_SAFE_NO_PAD
-        .decode(text)
-        .ok()
-        .and_then(|bytes| bytes.try_into().ok())
-        .ok_or("a public key is 32 bytes in base64url")?;
-    PublicKey::from_bytes(bytes).map_err(|error| error.to_string())
-}
-
-/// A public key as 32 bytes in base64url.
-pub(crate) mod raw_key {
-    use base64::Engine as _;
-    use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-    use holdpoint_artifact::PublicKey;
-    use serde::{Deserialize as _, Deserializer, Serializer, de};
-
-    pub(crate) fn serialize<S: Serializer>(key: &PublicKey, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&BASE64_URL_SAFE_NO_PAD.encode(key.as_bytes()))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PublicKey, D::Error> {
-        super::decode_key(&String::deserialize(deserializer)?).map_err(de::Error::custom)
-    }
-}
-
 /// Reads a private key that nobody but its owner can have read.
 pub(crate) fn read_private(path: &Path) -> Result<KeyPair, LogError> {
     let (file, metadata) = match read::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(LogError::NoKey(path.to_owned())),
         opened => opened.map_err(LogError::file(path, "read"))?,
     };
-    if files::readable_by_others(&metadata) {
+    if permissions::readable_by_others(&metadata) {
         return Err(LogError::KeyExposed(path.to_owned()));
     }
     let text = read::read_opened(&file, &metadata, limit::KEY).and_then(read::text);
@@ -240,7 +216,7 @@ pub(crate) fn write_private(path: &Path, key: &KeyPair) -> Result<(), LogError> 
         path: path.to_owned(),
         cause,
     })?;
-    let written = files::replace(path, false).and_then(|mut file| {
+    let written = permissions::replace(path, false).and_then(|mut file| {
         file.write_all(pem.as_bytes())?;
         file.sync_all()
     });

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-use crate::files::readable_by_others;
+use crate::permissions::readable_by_others;
 
 /// The largest event that is taken, in bytes.
 pub const LARGEST_EVENT: usize = 16 << 20;

@@ -9,12 +9,13 @@ use holdpoint_common::read;
 use holdpoint_artifact::Digest;
 
 use crate::body::{Body, Event};
-use crate::end::line_before;
 use crate::envelope::{self, GENESIS, Receipt};
 use crate::error::{LogError, ReceiptError};
-use crate::files::{self, KEY_SET, Lock, Segment};
+use crate::files::{KEY_SET, Lock, Segment};
 use crate::keyset::KeySet;
+use crate::lines::line_before;
 use crate::log::{Log, next_key};
+use crate::permissions;
 
 /// How far back from its end a log is looked at, in bytes: about a hundred receipts.
 const WINDOW: u64 = 256 * 1024;
@@ -62,7 +63,7 @@ impl Log {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             metadata => metadata.map_err(LogError::file(directory, "read"))?,
         };
-        if files::writable_by_others(&metadata) {
+        if permissions::writable_by_others(&metadata) {
             return Err(LogError::Exposed(directory.clone()));
         }
         let lock = directory.join("lock");

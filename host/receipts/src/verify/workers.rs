@@ -9,7 +9,8 @@ use holdpoint_artifact::PublicKey;
 
 use crate::envelope::{self, Receipt};
 use crate::error::{LogError, ReceiptError};
-use crate::files::{Line, Source};
+use crate::files::Source;
+use crate::lines::Line;
 
 /// How many lines are handed over at once.
 const BATCH: usize = 256;
