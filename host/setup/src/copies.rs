@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::file::FileError;
+use crate::error::FileError;
 use crate::transaction::{Readers, Transaction};
 
 /// The longest name that is made from a path, in bytes; file systems take 255.

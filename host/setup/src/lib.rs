@@ -13,6 +13,7 @@ pub mod reading;
 
 mod copies;
 mod edit;
+mod error;
 mod event;
 mod handler;
 mod hook;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use holdpoint_common::read;
 
-use crate::file::FileError;
+use crate::error::FileError;
 
 /// No settings file or configuration is larger, in bytes.
 const LARGEST: u64 = 16 << 20;

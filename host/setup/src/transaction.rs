@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use holdpoint_common::read;
 
-use crate::file::FileError;
+use crate::error::FileError;
 use crate::target::{Found, bytes_now, nearest_folder};
 
 /// Who may read a file that was not there before. One that was keeps its mode.
