@@ -6,12 +6,11 @@ use reqwest::{Method, StatusCode, Url};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use crate::checkup::Permission;
 use crate::error::Error;
 use crate::http::{Answer, Ask, Body, Failure, Http, Stage};
 use crate::kept::Shelf;
 use crate::login::Session;
-use crate::model::{SiteState, VmRow, VpgState};
+use crate::model::{Permission, SiteState, VmRow, VpgState};
 use crate::settings::Settings;
 use crate::wire::{self, Entry, Read, Task};
 

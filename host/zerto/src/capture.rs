@@ -1,14 +1,14 @@
 //! One capture: the insert of a tagged checkpoint, and the wait until it stands in the VPG's journal.
 
+use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, join_all, select};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::Zvm;
 use crate::api::Insert;
 use crate::clock;
 use crate::error::Error;
@@ -16,12 +16,86 @@ use crate::journal;
 use crate::meter::Phase;
 use crate::model::Checkpoint;
 use crate::wire::{Entry, Task};
+use crate::zvm::Zvm;
 
 /// So many polls in a row may fail before the wait is given up.
 const MOST_FAILURES: u32 = 5;
 
+impl Zvm {
+    /// Inserts a checkpoint with this tag into all these VPGs at once, and waits until each is seen in its VPG's
+    /// journal or is known not to come. The results stand in the order of the VPGs; a VPG that is named twice gets one
+    /// checkpoint.
+    ///
+    /// The tag must be unique: whatever entry of the journal has it counts.
+    pub async fn capture(&self, vpgs: &[String], tag: &str) -> Vec<Result<Checkpoint, Error>> {
+        if tag.is_empty() {
+            return vec![Err(Error::Refused("a checkpoint needs a tag".into())); vpgs.len()];
+        }
+        if let Err(error) = self.log_in().await {
+            return vec![Err(error); vpgs.len()];
+        }
+        let mut unique: Vec<&String> = Vec::new();
+        for vpg in vpgs {
+            if !unique.contains(&vpg) {
+                unique.push(vpg);
+            }
+        }
+        let captures: Vec<_> = unique.iter().map(|vpg| Capture::new(self, vpg, tag)).collect();
+        // The journal is read by the ZVM's clock, which is asked for while the inserts are answered. Where it cannot be
+        // had, the journal's first reader tries again and says why.
+        let clock = async {
+            let _ = self.clock().await;
+            pending::<Infallible>().await
+        };
+        let all = join_all(captures.iter().map(Capture::run));
+        let results = match select(pin!(all), pin!(clock)).await {
+            Either::Left((results, _)) => results,
+            Either::Right((never, _)) => match never {},
+        };
+        let result = |vpg| {
+            unique
+                .iter()
+                .zip(&results)
+                .find(|(other, _)| **other == vpg)
+                .map(|(_, result)| result.clone())
+        };
+        vpgs.iter().filter_map(result).collect()
+    }
+
+    /// The checkpoint with this tag, where it stands in the VPG's journal and was taken after this moment: what another
+    /// process inserted and has seen, seen by this one.
+    ///
+    /// Moments are compared by the ZVM's clock, dated by the sending of the question: no checkpoint from before the moment
+    /// passes. The journal's times are cut to the second, so one that was taken after it, by less than two seconds and a
+    /// round trip, may not pass either.
+    ///
+    /// # Errors
+    ///
+    /// All of [`Error`]; [`Error::NotFound`] where the ZVM knows no such VPG.
+    pub async fn confirm(
+        &self,
+        vpg: &str,
+        tag: &str,
+        after: std::time::Instant,
+    ) -> Result<Option<Checkpoint>, Error> {
+        self.in_time(async {
+            let _timing = self.api.http.meter.start(Phase::Journal);
+            let clock = self.clock().await?;
+            let earliest = clock.not_before(after.into());
+            let entries = self
+                .api
+                .journal(vpg, &journal::start_date(clock.at(after.into())))
+                .await?;
+            let entry =
+                journal::find(&entries, tag).filter(|entry| entry.time.is_some_and(|time| time >= earliest));
+            entry.map(|entry| checkpoint(vpg, tag, entry)).transpose()
+        })
+        .await
+    }
+}
+
 /// A capture under way.
-pub(crate) struct Capture<'a> {
+struct Capture<'a> {
     zvm: &'a Zvm,
     vpg: &'a str,
     tag: &'a str,
@@ -42,7 +116,7 @@ struct Progress {
 }
 
 impl<'a> Capture<'a> {
-    pub(crate) fn new(zvm: &'a Zvm, vpg: &'a str, tag: &'a str) -> Self {
+    fn new(zvm: &'a Zvm, vpg: &'a str, tag: &'a str) -> Self {
         let begun = Instant::now();
         let limit = begun
             .checked_add(zvm.longest_wait)
@@ -58,7 +132,7 @@ impl<'a> Capture<'a> {
     }
 
     /// Runs it to its end, which is never later than the deadline or the longest wait.
-    pub(crate) async fn run(&self) -> Result<Checkpoint, Error> {
+    async fn run(&self) -> Result<Checkpoint, Error> {
         timeout_at(self.limit, self.insert_and_wait())
             .await
             .unwrap_or_else(|_| Err(self.timed_out()))
@@ -202,7 +276,7 @@ impl<'a> Capture<'a> {
 }
 
 /// What is told of an entry.
-pub(crate) fn checkpoint(vpg: &str, tag: &str, entry: &Entry) -> Result<Checkpoint, Error> {
+fn checkpoint(vpg: &str, tag: &str, entry: &Entry) -> Result<Checkpoint, Error> {
     let identifier = entry.identifier.clone();
     Ok(Checkpoint {
         identifier: identifier.ok_or_else(|| Error::malformed("a checkpoint without an identifier"))?,

@@ -4,11 +4,11 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use crate::Zvm;
 use crate::certificate::Certificate;
 use crate::error::Error;
 use crate::journal;
-use crate::model::{SiteState, VmRow, VpgState};
+use crate::model::{Permission, SiteState, VmRow, VpgState};
+use crate::zvm::Zvm;
 
 /// How far back a journal is read whose checkpoints are far apart.
 const FAR_BACK: time::Duration = time::Duration::hours(2);
@@ -16,17 +16,6 @@ const FAR_BACK: time::Duration = time::Duration::hours(2);
 const NO_VPG: &str = "00000000-0000-0000-0000-000000000000";
 /// The tag of that insert, in case a ZVM writes down what was asked of it.
 const NO_TAG: &str = "holdpoint doctor (a test of permissions, meant to fail)";
-
-/// Whether these credentials may insert a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Permission {
-    /// The ZVM looked for the VPG: it would have inserted.
-    Granted,
-    /// It turned the request away; its words.
-    Denied(String),
-    /// It declined in words that leave open why.
-    Unclear(String),
-}
 
 impl Zvm {
     /// The certificate that was shown in the last handshake, whether or not it was trusted; none before any.

@@ -1,6 +1,5 @@
 //! A log-in that outlives its process: what is written of it, and when it still counts.
 
-use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,28 +9,11 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 use zeroize::Zeroizing;
 
+use crate::keeper::Keeper;
 use crate::settings::{Secret, Settings};
 
 /// The form in which log-ins are written.
 const FORM: u64 = 1;
-
-/// Keeps a log-in for the next process. Nothing it does is an error: whoever finds nothing kept logs in.
-///
-/// What is kept lets its reader in until it ends, so it has to lie where nobody but this user can read or write.
-pub trait Keeper: fmt::Debug + Send + Sync {
-    /// What was stored last under this name, and how long ago that was by a clock that nobody sets; none where there is
-    /// nothing that can be relied on.
-    fn load(&self, name: &str) -> Option<(Zeroizing<Vec<u8>>, Duration)>;
-
-    /// Stores this in place of whatever was there.
-    fn store(&self, name: &str, bytes: &[u8]);
-
-    /// Takes away what was stored.
-    fn discard(&self, name: &str);
-
-    /// A lock on this name among all processes, until what is returned is dropped; none where another has it.
-    fn try_lock(&self, name: &str) -> Option<Box<dyn Send>>;
-}
 
 /// How long a refused log-in is not sent again. Accounts are locked after some three to ten failures within half an hour.
 const REFUSED_PAUSE: Duration = Duration::from_secs(10 * 60);

@@ -90,3 +90,14 @@ pub struct Timings {
     /// How many requests were sent.
     pub requests: u64,
 }
+
+/// Whether these credentials may insert a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// The ZVM looked for the VPG: it would have inserted.
+    Granted,
+    /// It turned the request away; its words.
+    Denied(String),
+    /// It declined in words that leave open why.
+    Unclear(String),
+}

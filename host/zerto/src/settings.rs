@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-use crate::kept::Keeper;
+use crate::keeper::Keeper;
 
 /// Everything that a [`Zvm`](crate::Zvm) needs to know.
 #[derive(Clone, Debug)]
