@@ -1,13 +1,15 @@
 //! What is said of a policy and of what happened to it: the values on disk.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::SystemTime;
 
 use holdpoint_artifact::{Digest, Facts, Manifest, Trust, TrustedKey, UtcTime, Version};
 use serde::{Deserialize, Serialize};
 
-use crate::files::FORMAT;
+/// The format of every file that says one.
+pub(crate) const FORMAT: u32 = 1;
 
 /// The file `facts.json`: what the gate said of a policy when it was let in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -259,3 +261,22 @@ impl Revoked {
         Cow::Owned(trust)
     }
 }
+
+/// What was last seen of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seen {
+    /// The channel's name.
+    pub channel: String,
+    /// The version that was current.
+    pub version: Version,
+    /// Its digest.
+    pub digest: Digest,
+    /// When the document was written.
+    pub issued: UtcTime,
+    /// Until when it was to be believed.
+    pub expires: UtcTime,
+}
+
+/// The file `channels.json`: what was last seen, by the channel's address.
+pub(crate) type AllSeen = BTreeMap<String, Seen>;

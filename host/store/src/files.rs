@@ -10,13 +10,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::disk;
-use crate::entries::{Activation, Entry, KeptFacts, Revoked};
+use crate::entries::{Activation, AllSeen, Entry, FORMAT, KeptFacts, Revoked};
 use crate::error::StoreError;
-use crate::pull::AllSeen;
 use crate::{lock, owner};
 
-/// The format of every file that says one.
-pub(crate) const FORMAT: u32 = 1;
 /// No small file is larger, in bytes.
 const SMALL: u64 = 256 * 1024;
 /// So much of the history's end is read, in bytes: some ten thousand entries.

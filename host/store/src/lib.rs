@@ -24,6 +24,7 @@
 extern crate self as holdpoint_store;
 
 mod admission;
+mod change;
 pub mod child;
 mod compiled;
 mod disk;
@@ -39,11 +40,12 @@ mod revoking;
 mod stopped;
 mod store;
 
-pub use crate::admission::Admission;
+pub use crate::admission::{Admission, Hold, read_code};
+pub use crate::change::{Change, ChangeError, Changed};
 pub use crate::child::ChildError;
-pub use crate::compiled::{Build, Code, Compiler, Failed, Hold, Recompile, read_code};
+pub use crate::compiled::{Build, Code, Compiler, Failed, Recompile};
 pub use crate::entries::{Entry, What, Who, title};
 pub use crate::error::StoreError;
 pub use crate::load::{Fallback, LoadError, Loaded, Trouble};
 pub use crate::revoking::{Revocation, Target};
-pub use crate::store::{Change, ChangeError, Changed, Kept, Store, Which};
+pub use crate::store::{Kept, Store, Which};

@@ -3,7 +3,7 @@
 mod limits;
 mod record;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use holdpoint_artifact::Digest;
 use thiserror::Error;
 
+use crate::admission::Hold;
 use crate::child::{ChildError, run};
 use crate::disk;
 use crate::error::StoreError;
@@ -40,20 +41,6 @@ pub struct Build<'a> {
     pub magic: &'a [u8],
     /// Reads the code into memory that can run it.
     pub hold: Hold,
-}
-
-/// Brings the so many first bytes of a file into memory, until the process ends.
-pub type Hold = fn(&File, usize) -> io::Result<&'static [u8]>;
-
-/// [`Hold`] for a host that cannot run code where it lies.
-///
-/// # Errors
-///
-/// The operating system's, or where the file is shorter.
-pub fn read_code(mut file: &File, length: usize) -> io::Result<&'static [u8]> {
-    let mut code = vec![0; length];
-    file.read_exact(&mut code)?;
-    Ok(code.leak())
 }
 
 /// In whose reach something lies.

@@ -1,6 +1,5 @@
 //! Channels: a signed document that says which version is current, and until when that is to be believed.
 
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use thiserror::Error;
 
 use super::FetchError;
 use super::http::{Http, Redirects, shown};
+use crate::entries::Seen;
 
 /// What a document says it is.
 const FORMAT: &str = "holdpoint-channel-1";
@@ -48,25 +48,6 @@ pub struct Channel {
     /// Until when it is to be believed that there is nothing newer.
     pub expires: UtcTime,
 }
-
-/// What was last seen of a channel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Seen {
-    /// The channel's name.
-    pub channel: String,
-    /// The version that was current.
-    pub version: Version,
-    /// Its digest.
-    pub digest: Digest,
-    /// When the document was written.
-    pub issued: UtcTime,
-    /// Until when it was to be believed.
-    pub expires: UtcTime,
-}
-
-/// The file `channels.json`: what was last seen, by the channel's address.
-pub(crate) type AllSeen = BTreeMap<String, Seen>;
 
 /// Why a channel is not believed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

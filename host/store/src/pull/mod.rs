@@ -14,15 +14,17 @@ use reqwest::Url;
 use thiserror::Error;
 use tokio::time::timeout;
 
-pub(crate) use channel::AllSeen;
-pub use channel::{Channel, ChannelError, Seen};
+pub use channel::{Channel, ChannelError};
 pub use credentials::docker_configuration;
 pub use reference::{Artifact, NoReference, Reference};
 
+pub use crate::entries::Seen;
+
 use crate::admission::Admission;
+use crate::change::{Change, ChangeError, Changed};
 use crate::entries::{Entry, What};
 use crate::error::StoreError;
-use crate::store::{Change, ChangeError, Changed, Store};
+use crate::store::Store;
 use http::Http;
 
 /// How the world is reached.
