@@ -7,7 +7,7 @@ use crate::model::Call;
 use crate::name::{self, Candidate, Named};
 use crate::reading::{self, Reading};
 use crate::settings::{ServerSettings, Settings};
-use crate::target::Surroundings;
+use crate::surroundings::Surroundings;
 
 /// A call's reading and what is told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,6 +27,7 @@ pub mod segment;
 pub mod settings;
 pub mod sort;
 pub mod state;
+pub mod surroundings;
 pub mod tag;
 pub mod target;
 pub mod text;

@@ -1,6 +1,7 @@
 //! From a tool's name, as a harness spells it, to the servers and tools that it may mean.
 
 pub use crate::catalog::check::normalise;
+pub use crate::catalog::without_runs;
 use crate::model::Call;
 use crate::text::quoted;
 
@@ -20,12 +21,6 @@ pub fn normalise_key(key: &str) -> String {
 
 /// How the key of a claude.ai connector begins.
 pub const CONNECTOR: &str = "claude.ai ";
-
-/// A normalised name with one `_` for several that follow each other, and none at either end.
-pub fn without_runs(spelt: &str) -> String {
-    let parts: Vec<&str> = spelt.split('_').filter(|part| !part.is_empty()).collect();
-    parts.join("_")
-}
 
 /// What a call's name says.
 #[derive(Debug, PartialEq, Eq)]

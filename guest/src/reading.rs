@@ -10,7 +10,8 @@ use crate::doubts::doubts;
 use crate::name;
 use crate::options;
 use crate::scope;
-use crate::target::{self, Found, Surroundings};
+use crate::surroundings::Surroundings;
+use crate::target::{self, Found};
 use crate::text::quoted;
 
 /// What a call would do.

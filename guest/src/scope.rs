@@ -8,16 +8,7 @@ use crate::arguments::Arguments;
 use crate::catalog::format::Machine;
 use crate::command;
 use crate::lookup::same;
-use crate::target::Surroundings;
-
-/// A scope that a call names and that is not known to be that of Zerto's VMs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scope {
-    /// The argument or option that names it, without dashes.
-    pub name: String,
-    /// What it says.
-    pub said: String,
-}
+use crate::surroundings::{Scope, Surroundings};
 
 /// The scopes that a call names, in the catalog's order, without those that the operator named for the server.
 pub fn foreign(

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::catalog::format::{Kind, Machine, Separator};
-use crate::scope::Scope;
-use crate::settings::{Mapped, ServerSettings, Settings};
+use crate::settings::{Mapped, Settings};
+use crate::surroundings::{Scope, Surroundings};
 use crate::text::quoted;
 
 /// The longest value that is taken for a machine's name, in characters: a fully qualified domain name has at most 253.
@@ -96,32 +96,6 @@ impl Found {
         if self.doubts.len() <= MOST_TARGETS && !self.doubts.contains(&doubt) {
             self.doubts.push(doubt);
         }
-    }
-}
-
-/// What is known beside the arguments.
-#[derive(Debug, Clone, Copy)]
-pub struct Surroundings<'a> {
-    /// The operator's settings.
-    pub settings: &'a Settings,
-    /// What the settings say of the server; of several where its name is spelt like theirs.
-    pub servers: &'a [&'a ServerSettings],
-    /// Why the arguments may say more than can be read, where they may.
-    pub unread: Option<&'static str>,
-    /// Scopes that the call names beside its machines, and that are not known to be those of Zerto's VMs.
-    pub scope: &'a [Scope],
-}
-
-impl<'a> Surroundings<'a> {
-    /// What the operator's map says of an id or alias. Where the call names a scope, only a key that names it too
-    /// counts: `vcenter02/vm-38`.
-    fn mapped(&self, said: &str) -> Mapped<'a> {
-        if self.scope.is_empty() {
-            return self.settings.mapped(self.servers, said);
-        }
-        let scopes = self.scope.iter().map(|scope| scope.said.as_str());
-        let key: Vec<&str> = scopes.chain([said]).collect();
-        self.settings.mapped(self.servers, &key.join("/"))
     }
 }
 

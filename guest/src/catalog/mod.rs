@@ -11,8 +11,6 @@ use std::borrow::Cow;
 use format::{Catalog, Group};
 use table::Table;
 
-use crate::name::without_runs;
-
 /// The catalogs in the repository, which the build script wrote as a table.
 static SHIPPED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogs.bin"));
 
@@ -89,6 +87,12 @@ pub fn shipped(alias: &str) -> impl Iterator<Item = Source<'static>> {
 /// Every catalog of the policy's.
 pub fn all_shipped() -> impl Iterator<Item = Source<'static>> {
     own_table().all().map(Source::Policy)
+}
+
+/// A normalised name with one `_` for several that follow each other, and none at either end.
+pub fn without_runs(spelt: &str) -> String {
+    let parts: Vec<&str> = spelt.split('_').filter(|part| !part.is_empty()).collect();
+    parts.join("_")
 }
 
 /// Whether a catalog knows a server by a key that a harness spells like this where it leaves runs of `_` out.
