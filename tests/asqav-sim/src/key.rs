@@ -7,7 +7,8 @@ use ml_dsa::signature::{Keypair as _, Signer as _};
 use ml_dsa::{MlDsa65, SigningKey};
 use serde_json::{Value, json};
 
-use crate::receipt::{ISSUER, canonical, sha256};
+use crate::digest::{canonical, sha256};
+use crate::names::ISSUER;
 
 /// What agents sign by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

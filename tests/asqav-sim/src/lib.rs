@@ -10,31 +10,28 @@
 //! # std::io::Result::Ok(())
 //! ```
 
+mod digest;
 mod key;
+mod names;
 mod receipt;
 mod server;
+mod service;
 mod trouble;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::key::{Key, Published};
+use crate::service::{Service, State};
 
 pub use crate::key::Algorithm;
+pub use crate::names::{AGENT_ID, API_KEY, NEIGHBOUR};
+pub use crate::service::Asked;
 pub use crate::trouble::Trouble;
-
-/// The API key that the service takes.
-pub const API_KEY: &str = "sk_test_holdpoint";
-
-/// The agent that the service has.
-pub const AGENT_ID: &str = "agt_holdpoint";
-
-/// The agent's neighbour in the same organisation, whose keys are published as well.
-pub const NEIGHBOUR: &str = "agt_neighbour";
 
 /// A running service.
 pub struct Sim {
@@ -42,36 +39,6 @@ pub struct Sim {
     service: Arc<Service>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
-}
-
-/// What the service has and remembers.
-struct Service(Mutex<State>);
-
-struct State {
-    trouble: Option<Trouble>,
-    ours: Key,
-    neighbours: Key,
-    published: Vec<Published>,
-    asked: Vec<Asked>,
-    nonces: Vec<String>,
-    previous: String,
-}
-
-/// A request that the service was sent.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
-    /// The method.
-    pub method: String,
-    /// The path, with its query.
-    pub path: String,
-    /// The body, `null` where there was none.
-    pub body: Value,
-}
-
-impl Service {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Sim {
@@ -170,16 +137,6 @@ impl Sim {
             .iter()
             .filter(|asked| asked.path.starts_with("/.well-known/"))
             .count()
-    }
-}
-
-impl State {
-    fn retire(&mut self, status: &'static str) {
-        for key in &mut self.published {
-            if key.agent_id == AGENT_ID {
-                key.status = status;
-            }
-        }
     }
 }
 

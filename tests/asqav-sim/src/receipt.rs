@@ -3,26 +3,14 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::digest::{canonical, sha256};
+use crate::key::Key;
+use crate::names::{AGENT_ID, ISSUER};
+use crate::service::State;
 use crate::trouble::Trouble;
-use crate::{AGENT_ID, State};
-
-/// The organisation.
-pub(crate) const ISSUER: &str = "f94f66c0-c580-432d-a041-29374f7aee07";
-
-pub(crate) fn canonical(value: &Value) -> Vec<u8> {
-    serde_json_canonicalizer::to_vec(value).expect("a value that was read or made here")
-}
-
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
-}
 
 fn time(at: SystemTime) -> String {
     OffsetDateTime::from(at)
@@ -57,7 +45,7 @@ pub(crate) fn sign(state: &mut State, body: &Value) -> Value {
     }
     let message = canonical(&payload);
     let signature = match trouble {
-        Some(Trouble::OtherKey) => crate::key::Key::generate(key.algorithm()).sign(&message),
+        Some(Trouble::OtherKey) => Key::generate(key.algorithm()).sign(&message),
         _ => key.sign(&message),
     };
     state.previous = sha256(&message);

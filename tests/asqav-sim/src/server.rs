@@ -10,8 +10,10 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use crate::names::{AGENT_ID, API_KEY};
+use crate::receipt;
+use crate::service::{Asked, Service};
 use crate::trouble::Trouble;
-use crate::{AGENT_ID, API_KEY, Asked, Service, receipt};
 
 /// The largest request that is read, in bytes.
 const REQUEST_LIMIT: usize = 1 << 20;
