@@ -46,6 +46,15 @@ impl Answer {
         Self::json(&json!({ "Message": message })).with_status(status)
     }
 
+    /// The answer to a request whose token or session is missing, unknown or over.
+    pub(crate) fn unauthorized() -> Self {
+        Self::message(
+            StatusCode::UNAUTHORIZED,
+            "The request is not authorized: log in first",
+        )
+        .with_header("www-authenticate", HeaderValue::from_static("Bearer"))
+    }
+
     pub(crate) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }

@@ -10,8 +10,10 @@ use crate::auth;
 use crate::filter::Query;
 use crate::journal::{self, Checkpoint};
 use crate::names;
+use crate::request;
 use crate::rows;
 use crate::scenario::{Platform, Vm, Vpg};
+use crate::words;
 use crate::zvm::Zvm;
 
 /// An endpoint that needs a log-in, with what its path names.
@@ -55,7 +57,7 @@ pub(crate) fn answer(zvm: &Zvm, request: &Request<Bytes>) -> Answer {
     };
     match auth::user(zvm, request) {
         Some(user) => serve(zvm, &endpoint, request, &user).unwrap_or_else(Into::into),
-        None => auth::unauthorized(),
+        None => Answer::unauthorized(),
     }
 }
 
@@ -118,8 +120,8 @@ fn serve(zvm: &Zvm, endpoint: &Endpoint, request: &Request<Bytes>, user: &str) -
         }
         Endpoint::Vpgs => vpgs(zvm, &query),
         Endpoint::Vpg(identifier) => rows::vpg(zvm, vpg_index(zvm, identifier)?),
-        Endpoint::Statuses => json!(names::statuses(zvm.scenario.site.platform)),
-        Endpoint::SubStatuses => json!(names::SUB_STATUSES.as_slice()),
+        Endpoint::Statuses => json!(words::statuses(zvm.scenario.site.platform)),
+        Endpoint::SubStatuses => json!(words::SUB_STATUSES.as_slice()),
         Endpoint::Checkpoints(identifier) => {
             let checkpoints = between(zvm, vpg_index(zvm, identifier)?, &query)?;
             checkpoints
@@ -178,7 +180,7 @@ fn vpgs(zvm: &Zvm, query: &Query) -> Value {
 fn admits(zvm: &Zvm, query: &Query, vpg: &Vpg, own: &[(&str, &str)]) -> bool {
     let status = usize::from(vpg.status);
     let sub_status = usize::from(vpg.sub_status);
-    let statuses = names::statuses(zvm.scenario.site.platform);
+    let statuses = words::statuses(zvm.scenario.site.platform);
     let (protected, recovery) = rows::sites(zvm, vpg);
     own.iter().all(|(name, value)| query.admits(&[(name, &[value])]))
         && query.admits(&[
@@ -190,7 +192,7 @@ fn admits(zvm: &Zvm, query: &Query, vpg: &Vpg, own: &[(&str, &str)]) -> bool {
                 "subStatus",
                 &[
                     &sub_status.to_string(),
-                    names::SUB_STATUSES.get(sub_status).unwrap_or(&""),
+                    words::SUB_STATUSES.get(sub_status).unwrap_or(&""),
                 ],
             ),
             ("protectedSiteType", &[rows::SITE_TYPE]),
@@ -254,7 +256,7 @@ fn date(zvm: &Zvm, query: &Query, name: &str) -> Result<Option<i64>, Refusal> {
 }
 
 fn insert(zvm: &Zvm, identifier: &str, request: &Request<Bytes>, user: &str) -> Result<Value, Refusal> {
-    if !auth::has_type(request, "application/json") {
+    if !request::has_type(request, "application/json") {
         return Err(Refusal::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "The body is not declared as JSON",
@@ -306,7 +308,7 @@ fn tasks(zvm: &Zvm, query: &Query) -> Result<Value, Refusal> {
                 ("type", &[rows::TASK_TYPE]),
                 (
                     "status",
-                    &[&number.to_string(), names::TASK_STATES[usize::from(number)]],
+                    &[&number.to_string(), words::TASK_STATES[usize::from(number)]],
                 ),
             ])
     });

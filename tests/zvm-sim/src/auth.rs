@@ -5,54 +5,15 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::header::HeaderValue;
 use hyper::{Request, StatusCode};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::filter::Query;
+use crate::request::{SESSION_HEADER, authorization, is_form, session};
 use crate::scenario::Platform;
-use crate::zvm::Zvm;
-
-const SESSION_HEADER: &str = "x-zerto-session";
-
-/// A token or session that was given out.
-pub(crate) struct Login {
-    pub(crate) user: String,
-    ends: Instant,
-}
-
-/// The scheme by which a request identifies itself.
-pub(crate) fn scheme<B>(request: &Request<B>) -> Option<&'static str> {
-    if request.headers().contains_key(SESSION_HEADER) {
-        return Some("Session");
-    }
-    let (scheme, _) = authorization(request)?;
-    ["Bearer", "Basic"]
-        .into_iter()
-        .find(|known| known.eq_ignore_ascii_case(scheme))
-}
-
-/// Whether a request's body is an HTML form.
-pub(crate) fn is_form<B>(request: &Request<B>) -> bool {
-    has_type(request, "application/x-www-form-urlencoded")
-}
-
-/// Whether a request's body is declared to be of a media type.
-pub(crate) fn has_type<B>(request: &Request<B>, media: &str) -> bool {
-    let declared = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    declared.is_some_and(|declared| {
-        declared
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .eq_ignore_ascii_case(media)
-    })
-}
+use crate::zvm::{Login, Zvm};
 
 /// The user behind a request, if its token or session is alive.
 pub(crate) fn user<B>(zvm: &Zvm, request: &Request<B>) -> Option<String> {
@@ -173,15 +134,6 @@ pub(crate) fn end_session<B>(zvm: &Zvm, request: &Request<B>) -> Answer {
     Answer::empty()
 }
 
-/// The answer to a request whose token or session is missing, unknown or over.
-pub(crate) fn unauthorized() -> Answer {
-    Answer::message(
-        StatusCode::UNAUTHORIZED,
-        "The request is not authorized: log in first",
-    )
-    .with_header("www-authenticate", HeaderValue::from_static("Bearer"))
-}
-
 fn log_in(zvm: &Zvm, user: String, seconds: u64) -> String {
     let mut state = zvm.state();
     let token = zvm.fresh_guid(&mut state);
@@ -193,19 +145,6 @@ fn log_in(zvm: &Zvm, user: String, seconds: u64) -> String {
         },
     );
     token
-}
-
-fn authorization<B>(request: &Request<B>) -> Option<(&str, &str)> {
-    request
-        .headers()
-        .get(AUTHORIZATION)?
-        .to_str()
-        .ok()?
-        .split_once(' ')
-}
-
-fn session<B>(request: &Request<B>) -> Option<&str> {
-    request.headers().get(SESSION_HEADER)?.to_str().ok()
 }
 
 fn names_a_method(body: &[u8]) -> bool {

@@ -18,12 +18,14 @@ mod clock;
 mod filter;
 mod journal;
 mod names;
+mod request;
 mod rows;
 mod scenario;
 mod server;
 mod sim;
 mod tls;
 mod trouble;
+mod words;
 mod zvm;
 
 pub use scenario::{

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::journal::{Checkpoint, HISTORY};
 use crate::names;
 use crate::scenario::{Direction, Vm, Vpg};
+use crate::words;
 use crate::zvm::{Task, Zvm};
 
 /// The kind of both sites.
@@ -203,9 +204,9 @@ pub(crate) fn vpg(zvm: &Zvm, index: usize) -> Value {
         "VpgType": "Remote",
         "VmsCount": vpg.vms.len(),
         "Status": vpg.status,
-        "StatusDescription": names::statuses(zvm.scenario.site.platform).get(usize::from(vpg.status)),
+        "StatusDescription": words::statuses(zvm.scenario.site.platform).get(usize::from(vpg.status)),
         "SubStatus": vpg.sub_status,
-        "SubStatusDescription": names::SUB_STATUSES.get(usize::from(vpg.sub_status)),
+        "SubStatusDescription": words::SUB_STATUSES.get(usize::from(vpg.sub_status)),
         "ActualRPO": rpo(vpg),
         "ConfiguredRpoSeconds": 300,
         "ProgressPercentage": 0.0,

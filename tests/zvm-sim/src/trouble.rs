@@ -7,7 +7,6 @@ use hyper::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
 use crate::answer::{Answer, JSON};
-use crate::auth;
 
 /// JSON that is an answer to no request: a list where an object is due, and rows whose fields have other types.
 const WRONG_TYPE: &str = r#"[{"VmName":17,"VpgName":{},"CheckpointIdentifier":[],"Tag":false},42]"#;
@@ -159,7 +158,7 @@ impl Entry {
         Ok(match self.kind {
             Kind::Status => Effect::Instead(self.status_answer()?),
             Kind::Redirect => Effect::Instead(self.redirect()?),
-            Kind::Unauthorized => Effect::Instead(auth::unauthorized()),
+            Kind::Unauthorized => Effect::Instead(Answer::unauthorized()),
             Kind::BadJson => json(r#"[{"VmName": "#),
             Kind::WrongType => json(WRONG_TYPE),
             Kind::Null => json("null"),

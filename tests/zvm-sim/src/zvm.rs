@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::Request;
 
-use crate::auth;
 use crate::clock::Clock;
 use crate::journal::{Checkpoint, Journal, NEVER};
 use crate::names;
+use crate::request;
 use crate::scenario::{Outcome, Scenario, ScenarioError, Vm, Vpg};
 use crate::trouble::Trouble;
 
@@ -74,6 +74,12 @@ pub(crate) struct Task {
     pub(crate) user: String,
 }
 
+/// A token or session that was given out.
+pub(crate) struct Login {
+    pub(crate) user: String,
+    pub(crate) ends: Instant,
+}
+
 /// The state of one simulated ZVM.
 pub(crate) struct Zvm {
     pub(crate) scenario: Scenario,
@@ -89,7 +95,7 @@ pub(crate) struct Zvm {
 pub(crate) struct State {
     pub(crate) journals: Vec<Journal>,
     pub(crate) tasks: Vec<Task>,
-    pub(crate) logins: HashMap<String, auth::Login>,
+    pub(crate) logins: HashMap<String, Login>,
     pub(crate) inserted: Vec<Inserted>,
     pub(crate) seen: Vec<Seen>,
     /// For each trouble, how many matching requests there were and how many of them it was applied to.
@@ -220,12 +226,12 @@ impl Seen {
             method: request.method().to_string(),
             path: request.uri().path().to_owned(),
             query: request.uri().query().unwrap_or_default().to_owned(),
-            body: match auth::is_form(request) {
+            body: match request::is_form(request) {
                 true => without_secrets(&body),
                 false => body.into_owned(),
             },
             at,
-            authorization: auth::scheme(request),
+            authorization: request::scheme(request),
         }
     }
 }
