@@ -79,7 +79,7 @@ impl Fault {
     }
 }
 
-/// The kinds of fault: the rows of the stance table in `docs/stances.md`.
+/// The kinds of fault: the rows of the table of faults in `docs/stances.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// Standard input held no event that can be read.
