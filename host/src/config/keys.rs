@@ -73,7 +73,7 @@ const KEYS: &[Key] = &[
     key(
         "zerto.verify",
         "`true`",
-        "`false` turns the verification of the certificate off: whoever stands between here and the ZVM then gets the password.",
+        "`false` turns the verification of the certificate off: anyone between here and the ZVM then gets the password.",
     ),
     key(
         "zerto.longest_wait_seconds",
@@ -98,12 +98,12 @@ const KEYS: &[Key] = &[
     key(
         "policy.path",
         "what is installed, else the shipped policy",
-        "A policy's file (`.wasm`) that is used in place of what `holdpoint policy install` put in force, with its compiled code (`.cwasm`, made by `holdpoint-compile`) beside it.",
+        "A policy's file (`.wasm`) that is used in place of what `holdpoint policy install` activated, with its compiled code (`.cwasm`, made by `holdpoint-compile`) beside it.",
     ),
     key(
         "policy.store",
         "`$XDG_DATA_HOME/holdpoint/policies`",
-        "The folder in which `holdpoint policy install` keeps policies. What is in force there decides in place of the shipped policy.",
+        "The folder in which `holdpoint policy install` keeps policies. The active one decides in place of the shipped policy.",
     ),
     key(
         "policy.signature",
@@ -113,7 +113,7 @@ const KEYS: &[Key] = &[
     key(
         "policy.keys.*.public",
         "none",
-        "A key that may sign policies, under a name of your own: the public key, PEM. Without any key, no signed policy is let in.",
+        "A key that may sign policies, under a name of your own: the public key, PEM. Without any key, no signed policy is admitted.",
     ),
     key(
         "policy.keys.*.public_file",
@@ -148,7 +148,7 @@ const KEYS: &[Key] = &[
     key(
         "policy.require.version",
         "none",
-        "The lowest version of it that may decide here, so that nobody can put an older one back in force: `\"1.4.0\"`.",
+        "The lowest version of it that may decide here, so that nobody can activate an older one again: `\"1.4.0\"`.",
     ),
     key(
         "policy.grants",
@@ -218,7 +218,7 @@ const KEYS: &[Key] = &[
     key(
         "policy.session_ask_level",
         "none",
-        "The level of the session tally, 1 to 4, from which on a call that changes machines asks although its checkpoint was taken. Needs `session.enabled`.",
+        "The level of the failure counter, 1 to 4, from which on a call that changes machines asks although its checkpoint was taken. Needs `session.enabled`.",
     ),
     key(
         "policy.shadow",
@@ -258,7 +258,7 @@ const KEYS: &[Key] = &[
     key(
         "session.directory",
         "`$XDG_STATE_HOME/holdpoint/sessions`",
-        "Where the tallies lie.",
+        "Where the counters lie.",
     ),
     key(
         "session.tools",
@@ -318,7 +318,7 @@ const KEYS: &[Key] = &[
     key(
         "receipts.arguments",
         "`false`",
-        "Whether a call's arguments stand in its receipts, and not their digest alone. They may hold secrets.",
+        "Whether receipts hold a call's arguments, and not their digest alone. They may hold secrets.",
     ),
     key("receipts.results", "`false`", "The same for what calls return."),
     key(
