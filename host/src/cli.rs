@@ -44,7 +44,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Reads one event of the harness on standard input and answers it.
+    /// Read one event of the harness on standard input and answer it.
     #[command(after_help = "Example:\n  holdpoint hook --config /etc/holdpoint/config.toml < event.json")]
     Hook {
         /// The harness whose event it is.
@@ -54,15 +54,15 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
-    /// Writes the configuration and puts the hook into the harness's settings, or takes it out again.
+    /// Write the configuration and put the hook into the harness's settings, or take it out again.
     Init(Box<init::InitArguments>),
-    /// Checks everything from the harness's settings to the ZVM, says what mends it, and mends what it may.
+    /// Check everything from the harness's settings to the ZVM, and name or apply the fixes.
     Doctor(care::DoctorArguments),
-    /// Shows on one screen whether the guard is armed, by what it decides, and what it did lately.
+    /// Show whether the guard is armed, which policy decides, and what it did lately.
     Status(care::StatusArguments),
-    /// Tells the whole reasoning for the event on standard input, without doing anything.
+    /// Explain what would be decided of the event on standard input, without doing anything.
     Explain(care::ExplainArguments),
-    /// Prints completions for a shell.
+    /// Print completions for a shell.
     #[command(
         after_help = "Example:\n  holdpoint completions bash > ~/.local/share/bash-completion/completions/holdpoint"
     )]
@@ -70,35 +70,35 @@ enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Writes manual pages into a folder.
+    /// Write manual pages into a folder.
     #[command(after_help = "Example:\n  holdpoint man ~/.local/share/man/man1")]
     Man {
-        /// The folder; it is made where it is not there.
+        /// The folder; created if it does not exist.
         directory: PathBuf,
     },
-    /// Makes, checks, installs and takes back policies.
+    /// Manage policies: build, sign, verify, install, roll back, revoke.
     Policy(policy::PolicyArguments),
-    /// Runs cases against a policy: in the hook's sandbox, with the host's answers from a script.
+    /// Run cases against a policy: in the hook's sandbox, with the host's answers from a script.
     #[command(
         after_help = "Example:\n  holdpoint test guard.wasm cases --filter powerOff\n\nExit codes: 0, every case came out as it \
                       says; 1, one did not; 3, the policy or a file cannot be used."
     )]
     Test(trial::TestArguments),
-    /// Runs recorded calls against a policy and says which decisions would change.
+    /// Run recorded calls against a policy and show which decisions would change.
     #[command(
         after_help = "Example:\n  holdpoint replay guard.wasm ~/.local/state/holdpoint/records --deny-looser\n\nExit codes: 0; 1, \
                       with --deny-looser, where a decision would be looser or cannot be told; 3, the policy or a record \
                       cannot be used."
     )]
     Replay(replay::ReplayArguments),
-    /// Writes a case file of a recorded call.
+    /// Write a case file from a recorded call.
     #[command(
         after_help = "Example:\n  holdpoint case ~/.local/state/holdpoint/records --call toolu_01ABC --out cases/power.toml"
     )]
     Case(replay::CaseArguments),
-    /// Shows, verifies and exports the receipts of what was decided and seen.
+    /// Manage receipts: list, show, verify and export what was decided and seen.
     Receipts(receipts::ReceiptsArguments),
-    /// The session tally: how many of a session's tool calls failed.
+    /// Manage the failure counter: how many of a session's tool calls failed.
     Session(Session),
 }
 
@@ -117,19 +117,19 @@ const VERB_HELP: &str = "Prints action, count, level and scope, with tabs betwee
 
 #[derive(Debug, Subcommand)]
 enum SessionVerb {
-    /// Counts a failed call of Bash: the event on standard input.
+    /// Count a failed call of Bash: the event on standard input.
     #[command(after_help = VERB_HELP)]
     Record,
-    /// Saves the tally before a compaction: the event on standard input.
+    /// Save the counter before a compaction: the event on standard input.
     #[command(after_help = VERB_HELP)]
     Checkpoint,
-    /// Says what was saved, as a session starts: the event on standard input.
+    /// Print what was saved, as a session starts: the event on standard input.
     #[command(after_help = VERB_HELP)]
     Restore,
-    /// Forgets a session that starts over: the event on standard input.
+    /// Forget a session that starts over: the event on standard input.
     #[command(after_help = VERB_HELP)]
     Clear,
-    /// Shows what is on record.
+    /// Show the counters.
     #[command(after_help = "Example:\n  holdpoint session show --json")]
     Show {
         /// As JSON.
@@ -144,7 +144,7 @@ enum SessionVerb {
 /// The options of the helper that these verbs replace. `show` takes none of them.
 #[derive(Debug, clap::Args)]
 struct Where {
-    /// The user's home, which every verb but show needs: tallies lie in .pua/runtime-state there.
+    /// The user's home, which every verb but show needs: counters lie in .pua/runtime-state there.
     #[arg(long, value_name = "DIRECTORY", global = true)]
     home: Option<OsString>,
     /// Where they lie instead; default: $PUA_STATE_DIR.

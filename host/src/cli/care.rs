@@ -16,7 +16,7 @@ use crate::terminal::{Terminal, Tone};
 
 use super::when::Wanted;
 
-/// What `doctor` looks at, and whether it mends.
+/// What `doctor` looks at, and whether it fixes.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  holdpoint doctor --fix\n\nExit codes: 0, nothing has to be done; 4, something works \
@@ -26,13 +26,13 @@ pub(super) struct DoctorArguments {
     /// As JSON.
     #[arg(long)]
     json: bool,
-    /// Mends what can be mended safely: file modes, the hook's own entries, compiled code, a torn log.
+    /// Fix what can be fixed safely: file modes, the hook's own entries, compiled code, a torn log.
     #[arg(long)]
     fix: bool,
-    /// Really takes a checkpoint of this VM, and says how long that took.
+    /// Take a real checkpoint of this VM, and print how long that took.
     #[arg(long, value_name = "VM")]
     capture: Option<String>,
-    /// Asks the ZVM nothing.
+    /// Do not contact the ZVM.
     #[arg(long, conflicts_with = "capture")]
     offline: bool,
     #[command(flatten)]

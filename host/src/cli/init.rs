@@ -40,22 +40,22 @@ pub(super) struct InitArguments {
     /// The environment variable that holds it.
     #[arg(long, value_name = "NAME", group = "secret")]
     secret_env: Option<String>,
-    /// The program that prints it, by its absolute path, and its arguments; blanks separate them.
+    /// The program that prints it, by its absolute path, and its arguments, separated by blanks.
     #[arg(long, value_name = "COMMAND", group = "secret")]
     secret_command: Option<String>,
     /// The account under which the operating system's keyring has it.
     #[arg(long, value_name = "ACCOUNT", group = "secret")]
     secret_keyring: Option<String>,
-    /// The certificate of the authority that vouches for the ZVM, PEM.
+    /// The certificate of the authority that signed the ZVM's, PEM.
     #[arg(long, value_name = "FILE", group = "trust")]
     ca_file: Option<PathBuf>,
     /// The SHA-256 of the ZVM's certificate: sha256:…
     #[arg(long, value_name = "SHA256", group = "trust")]
     pin: Option<String>,
-    /// Pins the certificate that the ZVM shows now, without a look at it.
+    /// Pin the certificate that the ZVM shows now, without asking.
     #[arg(long, group = "trust")]
     trust_on_first_use: bool,
-    /// In whose settings the hook goes.
+    /// Which settings the hook goes into.
     #[arg(long, value_enum, group = "target")]
     level: Option<Level>,
     /// The folder that becomes a plugin of Claude Code instead.
@@ -70,20 +70,20 @@ pub(super) struct InitArguments {
     /// The matcher of calls in the hook's entries, in the place of mcp__.*; has to fit every tool of an MCP server.
     #[arg(long, value_name = "PATTERN")]
     matcher: Option<String>,
-    /// For agents that nobody sits at: managed settings, no other hooks beside them, every ask a deny, and receipts.
+    /// For unattended agents: managed settings, no other hooks beside them, every ask a deny, and receipts.
     #[arg(long, conflicts_with = "target")]
     unattended: bool,
-    /// Starts from the configuration of the original hook, and says what becomes different; without a file from the one
+    /// Start from the configuration of the original hook, and print what changes; without a file from the one
     /// that its entry or the environment names.
     #[arg(long, value_name = "CONFIG.json", num_args = 0..=1)]
     from_zerto_rewind: Option<Option<PathBuf>>,
-    /// Takes the hook out of the settings again: of one level, or of all.
+    /// Take the hook out of the settings again: of one level, or of all.
     #[arg(long, conflicts_with_all = ["secret", "trust", "plugin", "from_zerto_rewind", "url", "login", "username", "client_id", "receipts", "signer", "matcher", "unattended"])]
     uninstall: bool,
-    /// With --uninstall: removes the configuration, log, receipts, records, keys and policies as well, after naming them.
+    /// With --uninstall: remove the configuration, log, receipts, records, keys and policies as well, after naming them.
     #[arg(long, requires = "uninstall")]
     purge: bool,
-    /// With --purge: removes without asking.
+    /// With --purge: remove without asking.
     #[arg(long, requires = "purge")]
     yes: bool,
 }

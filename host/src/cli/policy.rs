@@ -41,13 +41,13 @@ pub(super) struct PolicyArguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Begins a policy of your own: a crate that builds to one, with a case that it passes.
+    /// Create a policy of your own: a crate that builds to one, with a case that it passes.
     #[command(after_help = "Example:\n  holdpoint policy new guard")]
     New {
         /// The policy's name, and its folder's: lower-case letters, digits and dashes.
         name: String,
     },
-    /// Puts other catalogs into the shipped policy, or into one that was packed before. Nothing is built.
+    /// Put other catalogs into the shipped policy, or into one that was packed before. Nothing is built.
     #[command(after_help = "Example:\n  holdpoint policy pack shipped --catalog catalogs --out guard.wasm")]
     Pack {
         /// The policy: a file, or `shipped`, which is the one inside this program.
@@ -59,27 +59,27 @@ enum Verb {
         #[arg(long, short, value_name = "FILE")]
         out: PathBuf,
     },
-    /// Makes a key that signs policies: KEY, for its owner only, and beside it the public key, KEY.pub.
+    /// Create a key that signs policies: KEY, for its owner only, and beside it the public key, KEY.pub.
     #[command(after_help = "Example:\n  holdpoint policy keygen team.pem --passphrase-env TEAM_PASSPHRASE")]
     Keygen {
-        /// The file for the private key; there must be none yet.
+        /// The file for the private key; must not exist.
         key: PathBuf,
         #[command(flatten)]
         passphrase: Passphrase,
     },
-    /// Puts a manifest into a component and signs it.
+    /// Put a manifest into a component and sign it.
     #[command(
         after_help = "Example:\n  holdpoint policy sign guard.wasm --key team.pem --name guard --version 1.4.0 --out guard-1.4.0.wasm"
     )]
     Sign(Sign),
-    /// Writes a channel's document, which says that this is the current version and until when that is to be believed, and
+    /// Write a channel's document, which says that this is the current version and until when that is to be believed, and
     /// its signature beside it.
     #[command(
         after_help = "Example:\n  holdpoint policy channel guard-1.4.0.wasm --key team.pem --channel stable --out stable.json\n\n\
-                      Publish both files with the policy. Write them anew before they expire, also where nothing changed."
+                      Publish both files with the policy. Write them again before they expire, also if nothing changed."
     )]
     Channel(Channel),
-    /// Says whether a file would be let in: by this host's configuration, or by one public key.
+    /// Verify a policy file: by this host's configuration, or by one public key.
     #[command(after_help = "Example:\n  holdpoint policy verify guard-1.4.0.wasm --key team.pem.pub")]
     Verify {
         /// The policy.
@@ -91,54 +91,54 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Tells everything about a file before anything of it runs, and whether it would load here.
+    /// Show everything about a policy file without running it, and whether it would load here.
     #[command(after_help = "Example:\n  holdpoint policy inspect guard-1.4.0.wasm --json")]
     Inspect {
         /// The policy: a file, or `shipped`.
         file: PathBuf,
-        /// Runs it once, on the bench, and tells what that cost.
+        /// Run it once, in the test kit, and show what that cost.
         #[arg(long)]
         run: bool,
         /// As JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Tries what every policy has to stand: odd calls, empty and huge ones, every error of the host.
+    /// Run the conformance checks: odd calls, empty and huge ones, every error of the host.
     #[command(
         after_help = "Example:\n  holdpoint policy check guard.wasm\n\nExit codes: 0, no probe fails; 1, one does; 3, the file \
                       cannot be read."
     )]
     Check(trials::CheckArguments),
-    /// Sums up what the shadow said of the decisions in the log.
+    /// Summarise what the shadow would have decided for the calls in the log.
     #[command(after_help = "Example:\n  holdpoint policy shadow --json")]
     Shadow {
         /// As JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Lets a file in, compiles it and puts it in force.
+    /// Verify a policy file, compile it and activate it.
     #[command(after_help = "Example:\n  holdpoint policy install guard-1.4.0.wasm")]
     Install {
         /// The policy.
         file: PathBuf,
-        /// Lets it be older than what is in force, or of another name; the history says so.
+        /// Accept one that is older than the active policy, or of another name; the history says so.
         #[arg(long)]
         allow_downgrade: bool,
     },
-    /// Lists what is installed, what is in force, and what happened.
+    /// List what is installed, what is active, and what happened.
     #[command(after_help = "Example:\n  holdpoint policy list --json")]
     List {
         /// As JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Puts an earlier policy back in force: the one before, or the one named.
+    /// Activate an earlier policy again: the one before, or the one named.
     #[command(after_help = "Example:\n  holdpoint policy rollback 1.3.0")]
     Rollback {
         /// A version, or a digest.
         to: Option<String>,
     },
-    /// Revokes a policy, or everything that a key signed. Nothing takes that back.
+    /// Revoke a policy, or everything that a key signed. This cannot be undone.
     #[command(after_help = "Example:\n  holdpoint policy revoke team --why 'the laptop was stolen'")]
     Revoke {
         /// A policy: its digest, its file or an installed version. Or a key: its name in the configuration, or its id.
@@ -147,12 +147,12 @@ enum Verb {
         #[arg(long, default_value = "")]
         why: String,
     },
-    /// Fetches a policy from an OCI registry or a channel, and installs it.
+    /// Fetch a policy from an OCI registry or a channel, and install it.
     #[command(after_help = "Example:\n  holdpoint policy pull https://updates.example/guard/stable.json")]
     Pull {
         /// REGISTRY/REPOSITORY:TAG, REGISTRY/REPOSITORY@sha256:…, or a channel's https: or file: address.
         reference: String,
-        /// Lets it be older than what is in force, or of another name; the history says so.
+        /// Accept one that is older than the active policy, or of another name; the history says so.
         #[arg(long)]
         allow_downgrade: bool,
         /// Certificates to trust instead of the system's, PEM.
@@ -176,7 +176,7 @@ struct Sign {
     /// The policy's version, by which one is newer than another: three numbers, as 1.4.0.
     #[arg(long, value_parser = version)]
     version: Version,
-    /// The last second at which it is to be used, for example 2027-01-31T12:00:00Z.
+    /// The last second at which it may be used, for example 2027-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME")]
     not_after: Option<UtcTime>,
     /// Where the signed policy goes; what is there is replaced.

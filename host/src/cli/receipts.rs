@@ -46,7 +46,7 @@ pub(super) struct ReceiptsArguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Lists calls: when, which tool, which machine, the verdict, the checkpoint, and how it ended.
+    /// List calls: when, which tool, which machine, the verdict, the checkpoint, and how it ended.
     #[command(
         after_help = "Into a pipe it writes lines with tabs between the columns, without a heading.\n\n\
                       Example:\n  holdpoint receipts list --vm web01 --since 2027-01-31T00:00:00Z"
@@ -60,7 +60,7 @@ enum Verb {
         #[command(flatten)]
         place: Place,
     },
-    /// Shows one call, or all of a machine, VPG, checkpoint or session, and the way back.
+    /// Show one call, or all of a machine, VPG, checkpoint or session, and the way back.
     #[command(after_help = "Examples:\n  holdpoint receipts show web01\n  holdpoint receipts show 69b7760c")]
     Show {
         /// A receipt's digest or its first digits, #NUMBER, a call's id, a checkpoint's id, tag or the eight digits in the
@@ -72,11 +72,10 @@ enum Verb {
         #[command(flatten)]
         place: Place,
     },
-    /// Says of receipts whether they are as they were signed, by whom, whether any is missing, and whether what ran is what
-    /// was decided.
+    /// Verify receipts: their signatures, by whom, whether any is missing, and whether what ran is what was decided.
     #[command(
         after_help = "Exit codes: 0, nothing failed; 3, something is wrong with the receipts; 6, nothing is, and a call did \
-                      not run as it was decided. What was not checked is not passed.\n\n\
+                      not run as it was decided. What was not checked has not passed.\n\n\
                       Example:\n  holdpoint receipts verify --keys noted-at-the-beginning.keys.json --head sha256:…"
     )]
     Verify {
@@ -95,14 +94,14 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Copies all receipts into FILE, one a line, and the key set into FILE's .keys.json; or sends them to a collector.
+    /// Copy all receipts into FILE, one a line, and the key set into FILE's .keys.json; or send them to a collector.
     #[command(
         after_help = "A collector's headers are taken from OTEL_EXPORTER_OTLP_HEADERS.\n\n\
                       Examples:\n  holdpoint receipts export january.jsonl\n  \
                       holdpoint receipts export --otlp https://collector.example:4318 --since 2027-01-31T00:00:00Z"
     )]
     Export {
-        /// The file; there must be none yet.
+        /// The file; must not exist.
         #[arg(required_unless_present = "otlp", conflicts_with = "otlp")]
         file: Option<PathBuf>,
         /// An OpenTelemetry collector (OTLP over HTTP, JSON), which gets each receipt as a log record.
@@ -115,7 +114,7 @@ enum Verb {
         #[arg(long, value_name = "PATH")]
         from: Option<PathBuf>,
     },
-    /// Makes one HTML page of the calls, which needs nothing but itself.
+    /// Write one self-contained HTML page of the calls.
     #[command(after_help = "Example:\n  holdpoint receipts report receipts.html --vm web01")]
     Report {
         /// The file; what is there is replaced.
@@ -128,20 +127,20 @@ enum Verb {
         #[arg(long, value_name = "FILE")]
         keys: Option<PathBuf>,
     },
-    /// Takes the harness's http hooks after calls (PostToolUse, PostToolUseFailure), and writes receipts of them.
+    /// Serve the harness's http hooks after calls (PostToolUse, PostToolUseFailure), and write receipts of them.
     #[command(
-        after_help = "Ends with SIGTERM or SIGINT. It cannot be a gate: where nothing answers an http hook, the call runs.\n\n\
+        after_help = "Ends with SIGTERM or SIGINT. It cannot stop a call: where nothing answers an http hook, the call runs.\n\n\
                       Example:\n  holdpoint receipts serve --token-file ~/.config/holdpoint/token"
     )]
     Serve {
         /// The address to listen on.
         #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8737")]
         listen: std::net::SocketAddr,
-        /// The file with the bearer token that callers show; made where there is none.
+        /// The file with the bearer token that callers show; created if it does not exist.
         #[arg(long, value_name = "FILE")]
         token_file: PathBuf,
     },
-    /// Moves old receipts out of the log into an archive.
+    /// Move old receipts out of the log into an archive.
     #[command(
         after_help = "The log goes on from a base: a signed receipt that names the last one in the archive. The archive is \
                       verified alone, or before the log with: holdpoint receipts verify --archive FILE. Where it was \
@@ -155,10 +154,10 @@ enum Verb {
         #[arg(long, value_name = "TIME", value_parser = when)]
         before: Option<Moment>,
     },
-    /// Makes the key that signs receipts, and begins their log.
+    /// Create the key that signs receipts, and begin their log.
     #[command(after_help = "Example:\n  holdpoint receipts keygen")]
     Keygen,
-    /// Changes the key for a new one; the old one signs the change.
+    /// Replace the key by a new one; the old one signs the change.
     #[command(after_help = "Example:\n  holdpoint receipts change-key")]
     ChangeKey,
 }

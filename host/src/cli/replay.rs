@@ -26,7 +26,7 @@ pub(super) struct ReplayArguments {
     /// Files of records, or folders of them.
     #[arg(required = true)]
     records: Vec<PathBuf>,
-    /// Ends with 1 where a decision would be looser, or cannot be told because the record has no answer.
+    /// Exit with 1 if a decision would be looser, or is unknown because the record has no answer.
     #[arg(long)]
     deny_looser: bool,
     /// As JSON: a line for each decision that changes, then one with the summary.
@@ -46,7 +46,7 @@ pub(super) struct CaseArguments {
     /// The call's id, as the decision log and `replay` name it. The last record of it counts.
     #[arg(long, value_name = "ID")]
     call: String,
-    /// The case file; there must be none yet. Default: standard output.
+    /// The case file; must not exist. Default: standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

@@ -24,13 +24,13 @@ pub(super) struct TestArguments {
     /// Case files, or folders of them.
     #[arg(required = true)]
     cases: Vec<PathBuf>,
-    /// Only cases whose name holds this.
+    /// Run only cases whose name contains this.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Writes golden output anew, where it differs.
+    /// Write golden output again, where it differs.
     #[arg(long)]
     update: bool,
-    /// Writes a report for CI servers.
+    /// Write a report for CI servers.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// As JSON.

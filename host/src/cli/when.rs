@@ -45,10 +45,10 @@ pub(super) struct Wanted {
     /// Of this tool: mcp__esxi__powerOff, esxi/powerOff or powerOff; * stands for any letters.
     #[arg(long, value_name = "NAME")]
     pub(super) tool: Option<String>,
-    /// Only what was taken for a change: not what passed without any machine or checkpoint.
+    /// Only calls that were judged to change something: not those that passed without any machine or checkpoint.
     #[arg(long)]
     pub(super) changes: bool,
-    /// The newest so many.
+    /// At most this many, the newest.
     #[arg(long, value_name = "NUMBER")]
     pub(super) limit: Option<usize>,
 }
