@@ -4,8 +4,10 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+mod help;
 mod links;
 mod page;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
