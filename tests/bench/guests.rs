@@ -23,7 +23,7 @@ const LANGUAGES: [(&str, &str, f64); 3] = [
 
 /// All that there are.
 pub(crate) fn all() -> Vec<Guest> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/guests");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/guests");
     let there = LANGUAGES.into_iter().filter_map(|(name, language, aim)| {
         let file = folder.join(name).with_extension("wasm");
         if !file.is_file() {
@@ -43,7 +43,7 @@ pub(crate) fn all() -> Vec<Guest> {
 }
 
 /// The program that compiles policies.
-pub(crate) const COMPILER: &str = env!("HOLDPOINT_COMPILE");
+pub(crate) const COMPILER: &str = holdpoint_runtime::policy::built::COMPILER;
 
 /// What the engine serialised of a component, which is left beside it as well.
 pub(crate) fn compile(file: &Path) -> Vec<u8> {

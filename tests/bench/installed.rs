@@ -6,6 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use holdpoint_engine::COMPILED_FOOTER;
+use holdpoint_runtime::policy::built;
 
 use crate::guests;
 use crate::support::{World, chmod, run};
@@ -27,10 +28,10 @@ pub(crate) struct Installed {
 /// code.
 pub(crate) fn all() -> Vec<Installed> {
     let own = |compiled: &[u8]| compiled[..compiled.len() - COMPILED_FOOTER].to_vec();
-    let shipped = include_bytes!(env!("HOLDPOINT_COMPONENT"));
-    let compiled = include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm"));
+    let read = |file| std::fs::read(file).expect("the build left it");
+    let (shipped, compiled) = (read(built::COMPONENT), read(built::CODE));
     let wasi = test_policies::SHIPPED_FOR_WASI;
-    let mut all = Installed::in_both_stores("the same policy", shipped.to_vec(), own(compiled));
+    let mut all = Installed::in_both_stores("the same policy", shipped, own(&compiled));
     all.extend(Installed::in_both_stores(
         "the same policy for wasm32-wasip2",
         wasi.component.to_vec(),

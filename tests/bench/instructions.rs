@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{World, before, run};
 
 /// What was counted when somebody last looked and found it right.
-const BASELINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/bench/instructions.json");
+const BASELINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/bench/instructions.json");
 /// How much more may be executed than was, as a share.
 const ALLOWED: f64 = 0.03;
 /// Tables are hashed with another seed in each process, so that counts differ by a few thousandths.

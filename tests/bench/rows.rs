@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use holdpoint_runtime::policy::built;
 use serde_json::{Value, json};
 
 use crate::empty;
@@ -344,17 +345,8 @@ pub(crate) fn with_policy(label: &str, program: &Path, policy: &Installed) -> Su
 /// A world in which another policy looks on, which is the same here.
 fn with_shadow() -> World {
     let world = World::without_zvm();
-    for (name, bytes) in [
-        (
-            "shadow.wasm",
-            include_bytes!(env!("HOLDPOINT_COMPONENT")).as_slice(),
-        ),
-        (
-            "shadow.cwasm",
-            include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm")),
-        ),
-    ] {
-        fs::write(world.path(name), bytes).expect("a file");
+    for (name, file) in [("shadow.wasm", built::COMPONENT), ("shadow.cwasm", built::CODE)] {
+        fs::copy(file, world.path(name)).expect("a file");
         chmod(&world.path(name), 0o600);
     }
     world.configure(&format!(

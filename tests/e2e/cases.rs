@@ -398,7 +398,7 @@ fn what_cannot_be_used_ends_with_3_and_says_where() {
 #[test]
 fn the_shipped_policy_does_what_its_cases_say() {
     let bench = Bench::new();
-    let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/cases");
+    let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases");
     let told: Value = serde_json::from_str(&bench.done(&["test", "shipped", cases, "--json"])).unwrap();
     assert!(told["passed"].as_u64().unwrap() >= 150, "{told}");
     assert_eq!(told["failed"], 0);

@@ -1,6 +1,6 @@
 //! Configuration that is broken, open to others or in the original hook's words, and what wins over what.
 
-use holdpoint::config::{Config, Places, load};
+use holdpoint_config::{Config, Places, load};
 use serde_json::{Value, json};
 
 use crate::HOLDPOINT;

@@ -211,7 +211,7 @@ fn a_disk_that_takes_no_records_is_told() {
     world.configure("record.enabled = true");
     let folder = world.path("home/.local/state/holdpoint/records");
     std::fs::create_dir_all(&folder).unwrap();
-    let today = holdpoint::log::now()[..10].to_owned();
+    let today = holdpoint_hook::log::now()[..10].to_owned();
     std::os::unix::fs::symlink("/dev/full", folder.join(format!("{today}.1.jsonl"))).unwrap();
     assert_asks(&world.hook(HOLDPOINT, &asked()), "in no catalog");
     let log = world.log();

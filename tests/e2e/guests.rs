@@ -11,7 +11,7 @@ use crate::house::{House, assert_built, with_real_compiler};
 use crate::support::before;
 
 const LANGUAGES: [&str; 3] = ["rust", "python", "javascript"];
-const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/guests/cases");
+const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/guests/cases");
 
 /// What a trial of a policy prints, all of which went well. That the policy is not signed is said on standard error.
 #[track_caller]
@@ -23,7 +23,7 @@ fn tried(bench: &Bench, arguments: &[&str]) -> String {
 
 /// Where `tests/guests/build` puts what it makes.
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/guests")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/guests")
 }
 
 /// The small policy in one language.

@@ -151,7 +151,7 @@ pub(crate) fn engines_own(compiled: &[u8]) -> &[u8] {
 }
 
 /// The real compiler, as the build of the shipped policy left it.
-pub(crate) const COMPILER: &str = env!("HOLDPOINT_COMPILE");
+pub(crate) const COMPILER: &str = holdpoint_runtime::policy::built::COMPILER;
 
 /// Puts the real compiler in the place of its stand-in, for a test that needs what no build made ahead.
 pub(crate) fn with_real_compiler(world: &World) {

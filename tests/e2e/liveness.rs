@@ -50,12 +50,12 @@ fn call_at(at: &str, id: &str, tool: &str) -> Value {
 }
 
 fn call(id: &str, tool: &str) -> Value {
-    call_at(&holdpoint::log::now(), id, tool)
+    call_at(&holdpoint_hook::log::now(), id, tool)
 }
 
 fn result(id: &str, said: &str, failed: bool) -> Value {
     json!({
-        "type": "user", "timestamp": holdpoint::log::now(), "sessionId": "s",
+        "type": "user", "timestamp": holdpoint_hook::log::now(), "sessionId": "s",
         "message": { "role": "user", "content": [
             { "type": "tool_result", "tool_use_id": id, "is_error": failed, "content": said }
         ] }

@@ -4,7 +4,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use holdpoint::watchdog::{self, Waiting};
+use holdpoint_hook::watchdog::{self, Waiting};
 use serde_json::Value;
 
 /// The variable that makes this program the one that fails, and says how.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use holdpoint_runtime::policy::built;
 use serde_json::{Value, json};
 use test_policies::named;
 
@@ -9,8 +10,7 @@ use crate::HOLDPOINT;
 use crate::support::{Outcome, World, assert_asks, assert_denies, assert_silent, before, chmod, run};
 
 /// The shipped policy, as its build left it, with its code.
-const SHIPPED: &str = env!("HOLDPOINT_COMPONENT");
-const SHIPPED_CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/policy.cwasm"));
+const SHIPPED: &str = built::COMPONENT;
 
 /// Puts a candidate into a world, with these lines in its configuration.
 fn shadow(world: &World, component: &[u8], compiled: &[u8], lines: &str) {
@@ -98,7 +98,8 @@ fn the_shadow_gets_the_answers_of_the_policy_in_force_and_asks_the_zvm_nothing()
         requests.iter().filter(|seen| seen.method == "POST").count()
     };
     let world = World::with_zvm("[[vpgs]]");
-    shadow(&world, &std::fs::read(SHIPPED).unwrap(), SHIPPED_CODE, "");
+    let read = |file| std::fs::read(file).unwrap();
+    shadow(&world, &read(SHIPPED), &read(built::CODE), "");
     let outcome = world.hook(HOLDPOINT, &denied());
     assert_eq!(outcome.decision(), "context", "{outcome:?}");
     let told = &world.log()[1]["shadow"];

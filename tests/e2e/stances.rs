@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use holdpoint::verdict::FaultKind;
+use holdpoint_runtime::verdict::FaultKind;
 
 const PAGE: &str = include_str!("../../docs/stances.md");
 const MODULES: &str = include_str!("main.rs");
@@ -132,10 +132,7 @@ fn every_row_is_held_by_tests() {
         for begins in entries.keys() {
             let mut fitting = rows.iter().filter(|row| row.section == section);
             let fits = |row: &Row| row.what().is_some_and(|what| what.starts_with(begins.as_str()));
-            assert!(
-                fitting.any(|row| fits(row)),
-                "no row of {section} begins so: {begins}"
-            );
+            assert!(fitting.any(fits), "no row of {section} begins so: {begins}");
         }
     }
 }
