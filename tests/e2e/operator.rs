@@ -141,11 +141,23 @@ fn a_log_that_is_a_link_to_nowhere_cannot_be_written() {
     fs::create_dir_all(&folder).unwrap();
     symlink("/nonexistent/decisions.log", folder.join("decisions.log")).unwrap();
     let report = installed.doctor(&["--offline"]);
-    assert!(
-        report.trouble("log", "cannot be written").is_some(),
-        "{:#}",
-        report.value
-    );
+    let finding = report.trouble("log", "decisions.log leads nowhere").unwrap();
+    assert!(fix(finding).contains("or set log.path"), "{finding:#}");
+}
+
+#[test]
+fn a_secret_or_an_authority_that_is_not_used_is_one_finding() {
+    for (file, mode, check) in [
+        ("password", 0o644, "configuration.secret"),
+        ("ca.pem", 0o666, "configuration.authority"),
+    ] {
+        let installed = Installed::new();
+        installed.write_settings();
+        chmod(&installed.world.path(file), mode);
+        // The ZVM is there and would be asked.
+        let report = installed.doctor(&[]);
+        assert_eq!(report.troubles(), [check], "{:#}", report.value);
+    }
 }
 
 #[test]

@@ -201,7 +201,11 @@ impl Looked<'_> {
         findings.extend(reach::judge(config, &self.places, is_for_all));
         let local = zvm::of_configuration(&config.zerto, findings);
         // What is wrong here already need not be asked for there.
-        let is_ready = local.is_empty();
+        let is_said = |finding: &Finding| {
+            ["configuration.secret", "configuration.authority"].contains(&finding.check)
+                && finding.severity == Severity::Broken
+        };
+        let is_ready = local.is_empty() && !findings.iter().any(is_said);
         findings.extend(local);
         if !self.options.offline && is_ready {
             let _progress = Progress::begin("asking the ZVM");

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use holdpoint_common::{access, read};
+use holdpoint_common::{access, read, way};
 use holdpoint_config::Config;
 use holdpoint_hook::log::Log;
 
@@ -28,6 +28,8 @@ pub(super) struct LogFacts {
     pub(super) there: bool,
     /// Why it cannot be written.
     pub(super) unwritable: Option<String>,
+    /// The link on the way to it that leads nowhere.
+    pub(super) dangling: Option<PathBuf>,
     pub(super) readable_by_others: bool,
     /// Whether its last line has no end.
     pub(super) torn: bool,
@@ -74,6 +76,7 @@ impl LogFacts {
                 .filter(|error| error.kind() != std::io::ErrorKind::NotFound || !is_absent)
                 .filter(|_| metadata.is_ok() || is_absent || !can_be_made(&log.path))
                 .map(|error| error.to_string()),
+            dangling: way::dangling(&log.path),
             readable_by_others: metadata.is_ok_and(|log| log.is_file() && access::readable_by_others(&log)),
             torn: is_torn(&log.path),
         }
@@ -113,15 +116,26 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
 
 fn of_log(log: &LogFacts) -> Vec<Finding> {
     let path = log.path.display();
-    let mut findings = vec![match &log.unwritable {
-        Some(why) => Finding::caution(
+    let not_on_record = "decisions stand and are not on record";
+    let mut findings = vec![match (&log.unwritable, &log.dangling) {
+        (Some(_), Some(link)) => Finding::caution(
             "log",
-            format!("{path} cannot be written ({why})"),
-            "decisions stand and are not on record",
+            format!(
+                "{path} cannot be written: the link {} leads nowhere",
+                link.display()
+            ),
+            not_on_record,
         )
-        .mended_by(format!("make {path} writable for this user, or set log.path")),
-        None if log.there => Finding::good("log", path.to_string()),
-        None => Finding::good("log", format!("{path} (nothing was decided yet)")),
+        .mended_by(format!(
+            "make the folder that {} leads to, or take the link away, or set log.path",
+            link.display()
+        )),
+        (Some(why), None) => {
+            Finding::caution("log", format!("{path} cannot be written ({why})"), not_on_record)
+                .mended_by(format!("make {path} writable for this user, or set log.path"))
+        }
+        (None, _) if log.there => Finding::good("log", path.to_string()),
+        (None, _) => Finding::good("log", format!("{path} (nothing was decided yet)")),
     }];
     if log.readable_by_others {
         findings.push(
