@@ -7,6 +7,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use holdpoint_artifact::{KeyPair, PublicKey};
+use holdpoint_common::access;
 use holdpoint_common::read::{self, limit};
 use serde::{Deserialize, Serialize};
 
@@ -199,7 +200,7 @@ pub(crate) fn read_private(path: &Path) -> Result<KeyPair, LogError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(LogError::NoKey(path.to_owned())),
         opened => opened.map_err(LogError::file(path, "read"))?,
     };
-    if permissions::readable_by_others(&metadata) {
+    if access::readable_by_others(&metadata) {
         return Err(LogError::KeyExposed(path.to_owned()));
     }
     let text = read::read_opened(&file, &metadata, limit::KEY).and_then(read::text);

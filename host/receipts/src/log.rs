@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdpoint_artifact::{Digest, KeyPair};
+use holdpoint_common::access;
 use holdpoint_common::append::{self, Links};
 
 use crate::body::{Body, Event};
@@ -16,7 +17,6 @@ use crate::error::LogError;
 use crate::files::{KEY_SET, Lock, Segment};
 use crate::keyset::{self, Key, KeySet, KeyStatus};
 use crate::moment::Moment;
-use crate::permissions;
 use crate::wire::Place;
 
 /// How far back a call's decision is looked for, in bytes: about a thousand receipts.
@@ -62,7 +62,7 @@ impl Log {
     ///
     /// Where there is a key or a log already, or one of the files cannot be written.
     pub fn begin(&self) -> Result<Key, LogError> {
-        permissions::create_directory(&self.directory).map_err(LogError::file(&self.directory, "made"))?;
+        access::create_folder(&self.directory).map_err(LogError::file(&self.directory, "made"))?;
         let _lock = Lock::exclusive(&self.directory, Duration::from_secs(5))?;
         match (self.key.exists(), self.directory.join(KEY_SET).exists()) {
             (false, false) => {}
@@ -71,7 +71,7 @@ impl Log {
             (false, true) => return Err(self.lost_key()),
         }
         if let Some(parent) = self.key.parent() {
-            permissions::create_directory(parent).map_err(LogError::file(parent, "made"))?;
+            access::create_folder(parent).map_err(LogError::file(parent, "made"))?;
         }
         let pair = self.generate()?;
         let key = Key {
@@ -152,7 +152,7 @@ impl Log {
     pub(crate) fn lock(&self, wait: Duration) -> Result<Lock, LogError> {
         let lock = Lock::exclusive(&self.directory, wait)?;
         let metadata = fs::metadata(&self.directory).map_err(LogError::file(&self.directory, "read"))?;
-        if permissions::writable_by_others(&metadata) {
+        if access::writable_by_others(&metadata) {
             return Err(LogError::Exposed(self.directory.clone()));
         }
         Ok(lock)

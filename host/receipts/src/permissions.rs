@@ -1,6 +1,6 @@
-//! Files and directories for their owner only, and who else may use what is there.
+//! Files that are made for their owner only.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -29,15 +29,6 @@ pub(crate) fn replace(path: &Path, public: bool) -> io::Result<File> {
     options.open(path)
 }
 
-/// Makes the directories up to this one, for their owner only.
-pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
 /// Lets files be made for their owner only.
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
@@ -48,36 +39,4 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
         options.mode(0o600).custom_flags(flags.bits().cast_signed());
     }
     options
-}
-
-/// Whether anybody but this user and the system's can read the file.
-#[cfg(unix)]
-pub(crate) fn readable_by_others(metadata: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    metadata.mode() & 0o077 != 0 || is_anothers(metadata)
-}
-
-/// Whether anybody but this user and the system's can write the file.
-#[cfg(unix)]
-pub(crate) fn writable_by_others(metadata: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    metadata.mode() & 0o022 != 0 || is_anothers(metadata)
-}
-
-#[cfg(unix)]
-fn is_anothers(metadata: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    metadata.uid() != 0 && metadata.uid() != rustix::process::geteuid().as_raw()
-}
-
-/// Kept in access control lists there, which are not read yet.
-#[cfg(not(unix))]
-pub(crate) fn readable_by_others(_: &Metadata) -> bool {
-    false
-}
-
-/// As above.
-#[cfg(not(unix))]
-pub(crate) fn writable_by_others(_: &Metadata) -> bool {
-    false
 }

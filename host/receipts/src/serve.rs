@@ -16,12 +16,10 @@ use axum::http::header::{ALLOW, AUTHORIZATION, CONTENT_LENGTH, WWW_AUTHENTICATE}
 use axum::http::request::Parts;
 use axum::http::{HeaderName, Method, Request, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use holdpoint_common::read;
+use holdpoint_common::{access, read};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
-
-use crate::permissions::readable_by_others;
 
 /// The largest event that is taken, in bytes.
 pub const LARGEST_EVENT: usize = 16 << 20;
@@ -76,7 +74,7 @@ impl Token {
     }
 
     fn read(file: &File, metadata: &Metadata) -> Result<Self, String> {
-        if readable_by_others(metadata) {
+        if access::readable_by_others(metadata) {
             return Err("it may be read by others; mend it with chmod 600".into());
         }
         let bytes = read::read_opened(file, metadata, LARGEST_TOKEN);

@@ -4,7 +4,7 @@
 use std::fs::{self, OpenOptions};
 
 use holdpoint_common::append::{self, Links};
-use holdpoint_common::read;
+use holdpoint_common::{access, read};
 
 use holdpoint_artifact::Digest;
 
@@ -15,7 +15,6 @@ use crate::files::{KEY_SET, Lock, Segment};
 use crate::keyset::KeySet;
 use crate::lines::line_before;
 use crate::log::{Log, next_key};
-use crate::permissions;
 
 /// How far back from its end a log is looked at, in bytes: about a hundred receipts.
 const WINDOW: u64 = 256 * 1024;
@@ -63,7 +62,7 @@ impl Log {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             metadata => metadata.map_err(LogError::file(directory, "read"))?,
         };
-        if permissions::writable_by_others(&metadata) {
+        if access::writable_by_others(&metadata) {
             return Err(LogError::Exposed(directory.clone()));
         }
         let lock = directory.join("lock");
