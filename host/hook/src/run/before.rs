@@ -11,7 +11,7 @@ use holdpoint_runtime::sandbox::{self, Prepared};
 use holdpoint_runtime::verdict::{Fault, FaultKind, Verdict};
 use wasmtime::component::Component;
 
-use super::{Answered, Waited, leave_lines, milliseconds};
+use super::{Answered, leave_lines, milliseconds};
 use crate::decision::{Decided, Times};
 use crate::event::Call;
 use crate::harness::{Answer, claude_code};
@@ -48,7 +48,7 @@ pub(super) fn judge(
             receipt: written.note,
             ..entry.decided(decided)
         }),
-        waited: Waited::For,
+        awaited: true,
     }
 }
 

@@ -67,18 +67,10 @@ struct Answered {
     answer: Answer,
     /// What the log says of it; none where nothing was decided and nothing went wrong.
     entry: Option<Entry>,
-    waited: Waited,
+    /// Whether a call waits, or may wait, for the answer: then it has to be delivered.
+    awaited: bool,
     /// What is to be looked at after the answer, and the verdict that was answered.
     follow: Option<(Witness, Verdict)>,
-}
-
-/// Whether an answer is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waited {
-    /// A call waits, or may wait, for it: it has to be delivered.
-    For,
-    /// Nothing does.
-    NotFor,
 }
 
 impl Answered {
@@ -87,7 +79,7 @@ impl Answered {
         Self {
             answer: Answer::silence(),
             entry,
-            waited: Waited::NotFor,
+            awaited: false,
             follow: None,
         }
     }
@@ -102,7 +94,7 @@ impl Answered {
                 event: event.map(Digest::of),
                 ..Entry::new("", "", "").failed("deny", fault.kind, &fault.cause)
             }),
-            waited: Waited::For,
+            awaited: true,
             follow: None,
         }
     }
@@ -121,10 +113,9 @@ fn deliver(
     let Answered {
         mut answer,
         mut entry,
-        waited,
+        awaited,
         follow,
     } = answered;
-    let is_awaited = waited == Waited::For;
     let follow = || {
         if let (Some((witness, verdict)), Ok(config)) = (follow, config) {
             post_decision::start(witness, &verdict, config, deadline);
@@ -133,7 +124,7 @@ fn deliver(
     if let Some(entry) = &mut entry {
         (entry.ms.read, entry.ms.total) = (milliseconds(read), milliseconds(started.elapsed()));
         // A call that may run now may still be blocked, by whatever ends this process before its answer is out.
-        let appended = if is_awaited && answer.code == ExitCode::OK {
+        let appended = if awaited && answer.code == ExitCode::OK {
             watchdog::keep_lines_while(|| write_line(config, entry))
         } else {
             append(config, entry)
@@ -145,7 +136,7 @@ fn deliver(
         }
     }
     let is_silence = answer.code == ExitCode::OK && answer.stdout.is_empty();
-    if is_awaited && !is_silence {
+    if awaited && !is_silence {
         follow();
         watchdog::expect(Waiting::Answer);
     } else {
@@ -156,7 +147,7 @@ fn deliver(
     stdio::explain(&answer.stderr);
     match stdio::answer(&answer.stdout) {
         Ok(()) => answer.code,
-        Err(error) if is_awaited => undelivered(&error, config, entry.as_ref()),
+        Err(error) if awaited => undelivered(&error, config, entry.as_ref()),
         // A note that nobody waited for: the tally counts without it.
         Err(_) => answer.code,
     }
