@@ -199,14 +199,9 @@ impl Looked<'_> {
         findings.extend(folders::judge(config));
         let is_for_all = self.hooks.gates().any(|ours| ours.level.is_managed());
         findings.extend(reach::judge(config, &self.places, is_for_all));
-        let local = zvm::of_configuration(&config.zerto, findings);
+        findings.extend(zvm::of_configuration(&config.zerto, findings));
         // What is wrong here already need not be asked for there.
-        let is_said = |finding: &Finding| {
-            ["configuration.secret", "configuration.authority"].contains(&finding.check)
-                && finding.severity == Severity::Broken
-        };
-        let is_ready = local.is_empty() && !findings.iter().any(is_said);
-        findings.extend(local);
+        let is_ready = !findings.iter().any(zvm::keeps_from_a_log_in);
         if !self.options.offline && is_ready {
             let _progress = Progress::begin("asking the ZVM");
             let names = config.policy.vm_names();

@@ -144,6 +144,16 @@ fn to_zvm(error: capabilities::Error) -> Error {
     }
 }
 
+/// The checks of the files that a log-in needs.
+const SECRET: &str = "configuration.secret";
+const AUTHORITY: &str = "configuration.authority";
+
+/// Whether a finding says why there can be no log-in from this machine, whatever the ZVM is.
+pub(super) fn keeps_from_a_log_in(finding: &Finding) -> bool {
+    let is_about_it = [SECRET, AUTHORITY].contains(&finding.check) || finding.check.starts_with("zvm.");
+    is_about_it && finding.severity == Severity::Broken
+}
+
 /// What keeps this machine from a log-in whatever the ZVM is: told without asking it, and without starting anything.
 /// `said` are findings about the same files.
 pub(super) fn of_configuration(config: &config::Zerto, said: &[Finding]) -> Vec<Finding> {
@@ -151,7 +161,7 @@ pub(super) fn of_configuration(config: &config::Zerto, said: &[Finding]) -> Vec<
     let denied = "every call that changes a machine is denied";
     let is_said = |check: &str| said.iter().any(|finding| finding.check == check);
     let mut findings = Vec::new();
-    if !is_said("configuration.secret")
+    if !is_said(SECRET)
         && let Err((found, fix)) = secret::check(config)
     {
         findings.push(Finding::broken("zvm.login", found, denied).mended_by(fix));
@@ -162,7 +172,7 @@ pub(super) fn of_configuration(config: &config::Zerto, said: &[Finding]) -> Vec<
         Ok(settings) => Zvm::new(settings).err().map(|error| error.to_string()),
         Err(error) => Some(in_words(&error)),
     };
-    let Some(found) = wrong.filter(|_| !is_said("configuration.authority")) else {
+    let Some(found) = wrong.filter(|_| !is_said(AUTHORITY)) else {
         return findings;
     };
     let (check, fix) = if config.username.is_none() && config.login != LoginKind::ClientCredentials {
