@@ -23,6 +23,7 @@ mod node;
 mod splice;
 mod target;
 mod transaction;
+mod words;
 
 pub use crate::edit::{EditError, merge, remove};
 pub use crate::event::Event;
