@@ -1,26 +1,11 @@
 //! The gate, as the store passes every policy through it.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, Read as _};
 
 use holdpoint_artifact::{Admitted, Contract, Digest, Facts, Refusal, Trust, UtcTime, gate, gate_again};
 
 use crate::entries::Revoked;
-
-/// Brings the so many first bytes of a file into memory, until the process ends.
-pub type Hold = fn(&File, usize) -> io::Result<&'static [u8]>;
-
-/// [`Hold`] for a host that cannot run code where it lies.
-///
-/// # Errors
-///
-/// The operating system's, or where the file is shorter.
-pub fn read_code(mut file: &File, length: usize) -> io::Result<&'static [u8]> {
-    let mut code = vec![0; length];
-    file.read_exact(&mut code)?;
-    Ok(code.leak())
-}
+use crate::hold::Hold;
 
 /// By what a policy is let in: all of it from the host, nothing from the store but what it adds to the revoked.
 #[derive(Debug, Clone, Copy)]

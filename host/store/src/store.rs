@@ -14,6 +14,7 @@ use crate::lock::{self, Lock};
 
 /// How long a writer waits for another: longer than compiling a large policy takes.
 const WRITERS_WAIT: Duration = Duration::from_secs(60);
+
 /// A folder of policies, one of which is in force. See the crate's documentation for what lies where.
 #[derive(Debug, Clone)]
 pub struct Store {

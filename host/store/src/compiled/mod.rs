@@ -12,10 +12,10 @@ use std::time::Duration;
 use holdpoint_artifact::Digest;
 use thiserror::Error;
 
-use crate::admission::Hold;
 use crate::child::{ChildError, run};
 use crate::disk;
 use crate::error::StoreError;
+use crate::hold::Hold;
 use crate::lock::Lock;
 use crate::owner;
 use crate::store::Store;
