@@ -4,9 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use holdpoint_runtime::verdict::FaultKind;
+use test_support::{files, repository};
 
 const PAGE: &str = include_str!("../../docs/stances.md");
 const MODULES: &str = include_str!("main.rs");
@@ -65,24 +66,6 @@ fn rows() -> Vec<Row> {
         }
     }
     rows
-}
-
-fn root() -> &'static Path {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors()
-        .find(|folder| folder.join("Cargo.lock").is_file())
-        .unwrap()
-}
-
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
 }
 
 /// The names of the tests in a source.
@@ -147,12 +130,9 @@ fn what_is_said_outside_of_the_tables_is_held_by_tests() {
 
 #[test]
 fn every_test_that_holds_a_row_is_there() {
-    let mut files = Vec::new();
-    sources(&root().join("host"), &mut files);
-    let elsewhere: Vec<String> = files
-        .iter()
-        .map(|file| fs::read_to_string(file).unwrap())
-        .collect();
+    let read = |file: &Path| fs::read_to_string(repository().join(file));
+    let elsewhere = files("host", "rs");
+    let elsewhere: Vec<String> = elsewhere.iter().map(|file| read(file).unwrap()).collect();
     let elsewhere: BTreeSet<&str> = elsewhere.iter().flat_map(|source| tests(source)).collect();
     let held = held();
     let named = held.values().flat_map(BTreeMap::iter);
@@ -165,7 +145,7 @@ fn every_test_that_holds_a_row_is_there() {
                 continue;
             }
             assert!(MODULES.contains(&format!("\nmod {module};\n")), "{name}");
-            let source = fs::read_to_string(root().join(format!("tests/e2e/{module}.rs"))).expect(name);
+            let source = read(format!("tests/e2e/{module}.rs").as_ref()).expect(name);
             assert!(tests(&source).contains(test), "{name}");
         }
     }

@@ -1,5 +1,7 @@
 //! What tests, the demo and the benchmarks share: a home directory of their own, a simulated ZVM, and the real process.
 
+mod sources;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -7,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+pub use sources::{files, repository};
 use zvm_sim::{Scenario, Sim};
 
 /// The password in every scenario; nothing that the host writes may hold it.

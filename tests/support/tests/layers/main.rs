@@ -8,33 +8,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use modules::Modules;
+use test_support::{files, repository};
 
-/// The folders of packages under `host/`, `guest/` and `tests/`, relative to the repository.
+/// The folders of packages under `guest/`, `host/` and `tests/`.
 fn folders(repository: &Path) -> Vec<PathBuf> {
-    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-        if folder.join("Cargo.toml").is_file() {
-            found.push(folder.to_owned());
-        }
-        let entries = fs::read_dir(folder).expect("a folder of sources");
-        let mut inside: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
-        inside.sort();
-        for path in inside {
-            let name = path.file_name().unwrap_or_default();
-            if path.is_dir() && name != "target" && name != "src" && name != "node_modules" {
-                walk(&path, found);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    for part in ["guest", "host", "tests"] {
-        walk(&repository.join(part), &mut found);
-    }
-    found
-}
-
-fn repository() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    here.canonicalize().expect("the repository")
+    let manifests = ["guest", "host", "tests"].map(|part| files(part, "toml"));
+    let manifests = manifests.into_iter().flatten();
+    let manifests = manifests.filter(|file| file.file_name().is_some_and(|name| name == "Cargo.toml"));
+    let folder = |file: PathBuf| repository.join(file.parent().expect("a folder"));
+    manifests.map(folder).collect()
 }
 
 /// The roots of the crates that a package has in `src`.
