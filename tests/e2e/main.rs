@@ -5,6 +5,7 @@
 use test_support as support;
 
 #[cfg(target_os = "linux")]
+mod armed;
 mod attacked;
 #[cfg(unix)]
 mod authors;

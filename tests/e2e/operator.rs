@@ -146,21 +146,6 @@ fn a_log_that_is_a_link_to_nowhere_cannot_be_written() {
 }
 
 #[test]
-fn a_secret_or_an_authority_that_is_not_used_is_one_finding() {
-    for (file, mode, check) in [
-        ("password", 0o644, "configuration.secret"),
-        ("ca.pem", 0o666, "configuration.authority"),
-    ] {
-        let installed = Installed::new();
-        installed.write_settings();
-        chmod(&installed.world.path(file), mode);
-        // The ZVM is there and would be asked.
-        let report = installed.doctor(&[]);
-        assert_eq!(report.troubles(), [check], "{:#}", report.value);
-    }
-}
-
-#[test]
 fn settings_that_cannot_be_read_are_one_finding() {
     let installed = Installed::new();
     fs::create_dir(installed.settings_path()).unwrap();
